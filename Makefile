@@ -1,0 +1,36 @@
+# Each target sets up all it needs, in .venv; a second run finds it done.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find native src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi') CMakeLists.txt pyproject.toml README.md LICENSE
+
+.PHONY: test bench lint clean
+test: $(VENV)/.installed lint
+	$(BIN)/python -m pytest --cov --cov-fail-under=95 $(PYTEST)
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed $(VENV)/.bench
+	$(BIN)/python benchmarks/kernels.py
+
+$(BIN)/python:
+	$(shell command -v $(PYTHON) || command -v python3) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group test
+	touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,78 @@
+// What the module and the kernels, compiled once per instruction set, say to each other: plain structs
+// and function pointers.
+#pragma once
+
+#include <stdint.h>
+
+namespace bemf {
+
+enum class Solver : int { look, gradient, bound };
+enum class Activation : int { logistic, probit, cauchit };
+
+// One half-sweep of a block of scores: the rows of `self` change, those of `other` are only read.
+// Factors lie as [row][column][lane]; with biases, column 0 holds them.
+struct HalfSweep {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const uint8_t* scores;
+    void* self;
+    const void* other;
+    const void* offset;   // [lane]
+    const void* one_hot;  // [score][lane]
+    int64_t n_ratings;
+    int n_columns;
+    int n_scores;  // real ones among the block's lanes
+    bool biased;
+    Solver solver;
+    Activation activation;
+    double learning_rate;
+    double regularization;
+};
+
+struct Totals {
+    double log_likelihood;
+    double squares;  // of the factors as they were before the step
+};
+
+// The probabilities of pairs: every block of both sides is read.
+struct Pairs {
+    const int32_t* users;  // out of range (-1: unknown): the row of probabilities becomes NaN
+    const int32_t* items;
+    const void* user_factors;  // [block][row][column][lane]
+    const void* item_factors;
+    const void* offset;  // [block][lane]
+    void* probabilities;  // [pair][score]
+    int64_t n_pairs;
+    int64_t n_users;
+    int64_t n_items;
+    int n_columns;
+    int n_scores;
+    bool biased;
+    Activation activation;
+};
+
+// A half-sweep's two halves, `sums` over some of a row's ratings and `solve` with a row's whole sums;
+// `rows` does both for each row of a range. Totals are added to.
+struct BernoulliKernels {
+    void (*rows)(const HalfSweep&, int64_t first, int64_t last, void* sums, Totals&);
+    void (*sums)(const HalfSweep&, int64_t row, int64_t begin, int64_t end, void* sums, Totals&);
+    void (*solve)(const HalfSweep&, int64_t row, const void* sums, Totals&);
+    int64_t sums_size;  // numbers, not bytes
+};
+
+struct InstructionSet {
+    const char* name;
+    int (*lanes)(int n_scores, bool exact);  // exact: float64
+    BernoulliKernels (*bernoulli)(const HalfSweep&, int lanes, bool exact);
+    void (*bernoulli_forecast)(const Pairs&, int64_t first, int64_t last, int lanes, bool exact);
+};
+
+#if defined(__x86_64__)
+namespace sse2 { extern const InstructionSet instruction_set; }
+namespace avx2 { extern const InstructionSet instruction_set; }
+namespace avx512 { extern const InstructionSet instruction_set; }
+#else
+namespace baseline { extern const InstructionSet instruction_set; }
+#endif
+
+}  // namespace bemf

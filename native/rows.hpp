@@ -1,0 +1,112 @@
+// Rows in parallel: fixed tasks of neighbouring rows, handed out to threads that live for one call.
+//
+// What a task holds depends on the data alone and totals are added in the order of the tasks, so results
+// are the same for any number of threads. Threads that end with the call leave nothing for a fork or for
+// a second Python thread to trip over.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace bemf {
+
+constexpr int64_t task_ratings = 4096;
+constexpr int64_t piece_ratings = 16384;  // a longer row is cut, so that it keeps no thread waiting
+constexpr int64_t alone_below = 32768;    // ratings that are done before a thread would have started
+constexpr std::chrono::milliseconds between_ticks{50};
+
+struct Task {
+    int64_t first, last;  // rows, or with piece >= 0 the ratings of one row's piece
+    int64_t piece;
+    int64_t row;
+};
+
+struct LongRow {
+    int64_t row, first_piece, last_piece;
+};
+
+struct Plan {
+    std::vector<Task> tasks;
+    std::vector<LongRow> long_rows;
+    int64_t n_pieces = 0;
+
+    Plan(const int64_t* indptr, int64_t n_rows) {
+        int64_t first = 0;
+        for (int64_t row = 0; row < n_rows; ++row) {
+            const int64_t length = indptr[row + 1] - indptr[row];
+            if (length > piece_ratings) {
+                if (first < row) tasks.push_back({first, row, -1, -1});
+                cut(indptr, row);
+                first = row + 1;
+            } else if (indptr[row + 1] - indptr[first] >= task_ratings || row - first >= task_ratings) {
+                tasks.push_back({first, row + 1, -1, -1});
+                first = row + 1;
+            }
+        }
+        if (first < n_rows) tasks.push_back({first, n_rows, -1, -1});
+    }
+
+  private:
+    void cut(const int64_t* indptr, int64_t row) {
+        const int64_t first_piece = n_pieces;
+        for (int64_t begin = indptr[row]; begin < indptr[row + 1]; begin += piece_ratings)
+            tasks.push_back({begin, std::min(begin + piece_ratings, indptr[row + 1]), n_pieces++, row});
+        long_rows.push_back({row, first_piece, n_pieces});
+    }
+};
+
+// Runs work(task, thread) for every task. Every 50 ms the calling thread calls tick(share of tasks done);
+// false stops the work. Returns whether all was done.
+template <class Work, class Tick>
+bool in_parallel(int64_t n_tasks, int n_threads, bool alone, Work work, Tick tick) {
+    if (alone) {
+        for (int64_t task = 0; task < n_tasks; ++task) work(task, 0);
+        return true;
+    }
+    std::atomic<int64_t> next{0}, done{0};
+    std::atomic<bool> stop{false};
+    std::mutex mutex;
+    std::condition_variable finished;
+    int running = 0;
+    auto loop = [&](int thread) {
+        for (int64_t task; !stop && (task = next++) < n_tasks; ++done) work(task, thread);
+        const std::lock_guard lock(mutex);
+        if (--running == 0) finished.notify_one();
+    };
+    std::vector<std::thread> threads;
+    threads.reserve(n_threads);
+    try {
+        for (int thread = 0; thread < n_threads; ++thread) {
+            {
+                const std::lock_guard lock(mutex);
+                ++running;
+            }
+            threads.emplace_back(loop, thread);
+        }
+    } catch (...) {  // no more threads to be had: the ones that started do it all
+        const std::lock_guard lock(mutex);
+        --running;
+    }
+    if (threads.empty()) {
+        for (int64_t task = 0; task < n_tasks; ++task) work(task, 0);
+        return true;
+    }
+    {
+        std::unique_lock lock(mutex);
+        while (!finished.wait_for(lock, between_ticks, [&] { return running == 0; })) {
+            lock.unlock();
+            if (!tick(double(done) / double(n_tasks))) stop = true;
+            lock.lock();
+        }
+    }
+    for (auto& thread : threads) thread.join();
+    return !stop;
+}
+
+}  // namespace bemf

@@ -1,0 +1,81 @@
+"""Recommendations that say how sure they are."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bemf import datasets, metrics
+    from bemf.activations import Activation
+    from bemf.errors import (
+        BemfError,
+        DataError,
+        DivergenceError,
+        EngineError,
+        ModelFileError,
+        NotFittedError,
+        ParameterError,
+    )
+    from bemf.forecast import Forecast
+    from bemf.models.bemf import BeMF
+    from bemf.persistence import load
+    from bemf.progress import Iteration
+    from bemf.ratings import Ratings
+    from bemf.vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Activation": "bemf.activations",
+    "BeMF": "bemf.models.bemf",
+    "BemfError": "bemf.errors",
+    "DataError": "bemf.errors",
+    "DivergenceError": "bemf.errors",
+    "EngineError": "bemf.errors",
+    "Forecast": "bemf.forecast",
+    "Iteration": "bemf.progress",
+    "ModelFileError": "bemf.errors",
+    "NotFittedError": "bemf.errors",
+    "ParameterError": "bemf.errors",
+    "Ratings": "bemf.ratings",
+    "Vocabulary": "bemf.vocabulary",
+    "datasets": "bemf.datasets",
+    "load": "bemf.persistence",
+    "metrics": "bemf.metrics",
+}
+
+__all__ = [
+    "Activation",
+    "BeMF",
+    "BemfError",
+    "DataError",
+    "DivergenceError",
+    "EngineError",
+    "Forecast",
+    "Iteration",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+    "Ratings",
+    "Vocabulary",
+    "__version__",
+    "datasets",
+    "load",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when first used."""
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bemf' has no attribute {name!r}")
+    module = importlib.import_module(home)
+    value = module if home == f"bemf.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,109 @@
+"""Engines run models: they place the data once and run half-sweeps over it.
+
+A model gives named blocks of factors in the plain layout, (scores, rows, columns), and the steps of one
+iteration. An engine knows kernels and layouts; what a step is for is the model's business.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bemf.errors import EngineError, ParameterError
+
+if TYPE_CHECKING:
+    from bemf.ratings import Ratings
+
+State = dict[str, NDArray[Any]]
+Side = Literal["user", "item"]
+Tick = Callable[[float], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One half-sweep: the rows of `side` change by `kernel`, those of the other side are only read."""
+
+    kernel: str
+    side: Side
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Run(Protocol):
+    """Data and factors, placed."""
+
+    def step(self, step: Step, tick: Tick | None = None) -> NDArray[np.float64]:
+        """Runs one half-sweep; returns its totals, summed in a fixed order.
+
+        `tick` is called now and then with the share that is done.
+        """
+
+    def forecast(
+        self, kernel: str, users: NDArray[np.int32], items: NDArray[np.int32], parameters: Mapping[str, Any]
+    ) -> NDArray[Any]:
+        """The probabilities of pairs, (pairs, scores); NaN where an index is −1."""
+
+    def fetch(self) -> State:
+        """A copy of the factors as they are now."""
+
+    def close(self) -> None:
+        """Lets go of everything."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Something that can run the kernels it names."""
+
+    name: str
+    kernels: frozenset[str]
+
+    def place(self, family: str, state: State, ratings: Ratings | None = None) -> Run:
+        """Places factors, and ratings if they are to be swept over, for one family of kernels."""
+
+
+_HOME = {"native": ("bemf.engines.native", "NativeEngine"), "reference": ("bemf.engines.reference", "ReferenceEngine")}
+
+
+def engine(given: str | Engine = "native", n_threads: int | None = None) -> Engine:
+    """The engine of a name, or the one given.
+
+    >>> engine("reference").name
+    'reference'
+    """
+    if not isinstance(given, str):
+        return given
+    if given not in _HOME:
+        raise ParameterError(f"engine must be one of {', '.join(_HOME)}; got {given!r}")
+    module, name = _HOME[given]
+    made: Engine = getattr(importlib.import_module(module), name)(n_threads=n_threads)
+    return made
+
+
+def require(kernel: str, there: Engine) -> None:
+    """Refuses a kernel that the engine lacks, naming the engines that have it."""
+    if kernel not in there.kernels:
+        others = [name for name in _HOME if kernel in engine(name).kernels]
+        remedy = f"use engine={' or '.join(map(repr, others))}" if others else "no engine has it"
+        raise EngineError(f"the {there.name} engine has no kernel {kernel!r}; {remedy}")
+
+
+def available_threads(n_threads: int | None) -> int:
+    """How many threads to use: as many as said, or as this process may run on."""
+    if n_threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_threads < 1:
+        raise ParameterError(f"n_threads must be at least 1; got {n_threads}")
+    return n_threads

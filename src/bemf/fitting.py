@@ -1,0 +1,129 @@
+"""The loop of a fit: iterations, their objective, validation, early stopping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bemf.engines import Run, State
+from bemf.errors import DivergenceError, ParameterError
+from bemf.progress import Callback, Iteration, Progress
+from bemf.ratings import Ratings
+
+if TYPE_CHECKING:
+    from bemf.recommender import Recommender
+
+RUNAWAY = 10  # times its first value: no fit that goes anywhere has so bad an objective
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Ratings held out of training, by which to stop."""
+
+    training: Ratings
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    score_index: NDArray[np.uint8]
+    patience: int
+
+    @classmethod
+    def of(
+        cls, given: Ratings | float | None, training: Ratings, patience: int, random_state: int | None
+    ) -> Validation | None:
+        """The validation part: a share of training taken out of it, or ratings given."""
+        if given is None:
+            return None
+        if patience < 1:
+            raise ParameterError(f"patience must be at least 1; got {patience}")
+        if isinstance(given, Ratings):
+            held_out = given
+        else:
+            from bemf.datasets.splits import holdout
+
+            training, held_out = holdout(training, float(given), random_state=random_state)
+        users = training.users.index(held_out.users.arrow)[held_out.user_index]
+        items = training.items.index(held_out.items.arrow)[held_out.item_index]
+        score = np.searchsorted(training.scores, held_out.values).clip(0, training.n_scores - 1)
+        known = (users >= 0) & (items >= 0) & (training.scores[score] == held_out.values)
+        if not known.any():
+            raise ParameterError("no rating of the validation part has a user, an item and a score known to training")
+        return cls(training, users[known], items[known], score[known].astype(np.uint8), patience)
+
+    def log_loss(self, run: Run, model: Recommender) -> float:
+        """Of the factors as they are now."""
+        phi = run.forecast(f"{model.family}.forecast", self.users, self.items, model.forecast_parameters())
+        hit = np.take_along_axis(phi, self.score_index[:, None].astype(np.intp), axis=1)
+        return float(-np.mean(np.log(np.maximum(hit, 1e-15), dtype=np.float64)))
+
+
+class Fit:
+    """One fit as it goes on. `objectives` starts with the value before the first iteration."""
+
+    def __init__(
+        self,
+        model: Recommender,
+        run: Run,
+        validation: Validation | None,
+        callbacks: Sequence[Callback],
+        progress: Progress | None,
+    ) -> None:
+        self._model, self._run, self._validation = model, run, validation
+        self._callbacks, self._progress = callbacks, progress
+        self._total = model.iterations()
+        self._best: State | None = None
+        self.objectives: list[float] = []
+        self.validations: list[float] = []
+        self.n_done = 0
+
+    def go(self, before: Sequence[float]) -> None:
+        """Iterates to the end, or until a callback or the validation part says stop."""
+        self.objectives = list(before[:-1])  # its last is measured again by the first sweep
+        first = len(self.objectives)
+        for _ in range(self._total):
+            totals = [self._run.step(step, self._tick(place)) for place, step in enumerate(self._model.steps())]
+            self._note(self._model.objective(totals), first)
+            self.n_done += 1
+            if self._validated() or self._called_back():
+                break
+        self._note(self._model.objective([self._run.step(look) for look in self._model.looks()]), first)
+        if self._progress:
+            self._progress(1.0)
+
+    def best_state(self) -> State:
+        """The factors that did best on the validation part; without one, the last."""
+        return self._best if self._best is not None else self._run.fetch()
+
+    def _note(self, objective: float, first: int) -> None:
+        self.objectives.append(objective)
+        if not math.isfinite(objective) or objective < RUNAWAY * min(self.objectives[first], -1.0):
+            raise DivergenceError(
+                f"the fit diverged in iteration {self.n_done}: the objective went from {self.objectives[first]:.6g} "
+                f"to {objective:.6g}; {self._model.remedy()}"
+            )
+
+    def _validated(self) -> bool:
+        """Measures the validation part; whether it has not got better for too long."""
+        if self._validation is None:
+            return False
+        self.validations.append(self._validation.log_loss(self._run, self._model))
+        best = int(np.argmin(self.validations))
+        if best == len(self.validations) - 1:
+            self._best = self._run.fetch()
+        return len(self.validations) - 1 - best >= self._validation.patience
+
+    def _called_back(self) -> bool:
+        validation = self.validations[-1] if self.validations else None
+        iteration = Iteration(self.n_done, self._total, self.objectives[-1], validation)
+        answers = [callback(iteration) for callback in self._callbacks]
+        return any(answer is True for answer in answers)
+
+    def _tick(self, place: int) -> Callable[[float], Any] | None:
+        progress, n_steps = self._progress, 2
+        if progress is None:
+            return None
+        return lambda share: progress((self.n_done + (place + share) / n_steps) / self._total)

@@ -1,0 +1,1 @@
+"""Models, a file each."""

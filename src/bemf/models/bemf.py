@@ -1,0 +1,160 @@
+"""BeMF: one Bernoulli factorization for each score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bemf.activations import Activation, activation
+from bemf.engines import State, Step
+from bemf.errors import ParameterError
+from bemf.hyperparameters import anything, choice, number, whole
+from bemf.ratings import Ratings
+from bemf.recommender import Recommender
+
+KERNELS = {"gd": "bernoulli.gradient", "mm": "bernoulli.bound"}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "gd": {"n_factors": 2, "n_iterations": 100, "regularization": 0.1, "biases": False},
+    "mm": {"n_factors": 4, "n_iterations": 20, "regularization": 4.0, "biases": True},
+}
+LEARNING_RATE = 0.006
+SPREAD = 0.1  # of the initial factors where there are biases
+
+
+class BeMF(Recommender):
+    """Bernoulli matrix factorization (Ortega, Lara-Cabrera, González-Prieto and Bobadilla, 2021).
+
+    For each score s it learns the probability that a user's rating of an item is exactly s, ψ(U·V); the
+    D probabilities, made to sum to one, are the forecast.
+
+    Parameters
+    ----------
+    n_factors : k, up to 64.
+    n_iterations : m, sweeps over users and items.
+    learning_rate : γ, the step of "gd".
+    regularization : η, of both sides, or a pair (η_U, η_V).
+    solver : "gd" is gradient ascent with a fixed step, the paper's Algorithm 1. "mm" climbs a quadratic
+        bound of the likelihood; it has no learning rate, never goes down, and needs far fewer iterations.
+        By default "gd" if a learning rate is given, else "mm".
+    activation : ψ, "logistic", "probit", "cauchit" or an `Activation`.
+    biases : whether scores, users and items have biases of their own beside the factors.
+
+    Of `n_factors`, `n_iterations`, `regularization` and `biases`, None is the solver's default: for "mm"
+    4, 20, 4 and True, for "gd" 2, 100, 0.1 and False, as in the paper.
+
+    Attributes
+    ----------
+    user_factors_, item_factors_ : arrays (scores, rows, factors), the paper's U and V
+    history_ : dict of lists, "objective" from before the first iteration to after the last, and
+        "validation" after each
+    n_iter_ : how many iterations the last fit had
+
+    >>> import bemf
+    >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
+    >>> model = bemf.BeMF(n_factors=2, random_state=0).fit(ratings)
+    >>> model.user_factors_.shape
+    (2, 2, 2)
+    """
+
+    n_factors: int | None = whole(None, low=1, high=64)
+    n_iterations: int | None = whole(None, low=1)
+    learning_rate: float | None = number(None, above=0)
+    regularization: float | tuple[float, float] | None = anything(None)
+    solver: str = choice("auto", "auto", "gd", "mm")
+    activation: str | Activation = anything("logistic")
+    biases: bool | None = choice(None, None, False, True)
+
+    family = "bernoulli"
+
+    @property
+    def user_factors_(self) -> NDArray[Any]:
+        """U, (scores, users, factors)."""
+        return self._factors("U")
+
+    @property
+    def item_factors_(self) -> NDArray[Any]:
+        """V, (scores, items, factors)."""
+        return self._factors("V")
+
+    def _factors(self, name: str) -> NDArray[Any]:
+        self._require_fit()
+        return self.state_[name][..., 1 if "offset" in self.state_ else 0 :]
+
+    # -- hyperparameters ---------------------------------------------------------------------------
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if self._solver() == "mm":
+            if self.learning_rate is not None:
+                raise ParameterError("solver='mm' has no learning_rate; leave it out, or use solver='gd'")
+            if getattr(self.activation, "name", self.activation) != "logistic":
+                raise ParameterError("solver='mm' needs activation='logistic', whose bound it climbs; or use 'gd'")
+        activation(self.activation)
+        least = "above 0 for solver='mm'" if self._solver() == "mm" else "at least 0"
+        if not all(eta > 0 or (eta == 0 and self._solver() == "gd") for eta in self._regularization().values()):
+            raise ParameterError(f"regularization must be {least}; got {self.regularization!r}")
+
+    def _solver(self) -> str:
+        if self.solver != "auto":
+            return self.solver
+        plain = activation(self.activation).name == "logistic"
+        return "gd" if self.learning_rate is not None or not plain else "mm"
+
+    def _setting(self, name: str) -> Any:
+        given = getattr(self, name)
+        return DEFAULTS[self._solver()][name] if given is None else given
+
+    def _regularization(self) -> dict[str, float]:
+        eta = self._setting("regularization")
+        try:
+            for_users, for_items = eta if isinstance(eta, tuple | list) else (eta, eta)
+            return {"user": float(for_users), "item": float(for_items)}
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"regularization must be a number or a pair of them; got {eta!r}") from error
+
+    # -- what a model says of itself ---------------------------------------------------------------
+
+    def initial(self, ratings: Ratings, rng: np.random.Generator) -> State:
+        """Uniform on (0, 1) as in the paper; with biases small and around 0, the biases 0."""
+        shapes = {"U": len(ratings.users), "V": len(ratings.items)}
+        k = self._setting("n_factors")
+        if not self._setting("biases"):
+            return {name: rng.random((ratings.n_scores, n_rows, k)) for name, n_rows in shapes.items()}
+        state = {name: rng.normal(0, SPREAD, (ratings.n_scores, n_rows, 1 + k)) for name, n_rows in shapes.items()}
+        for block in state.values():
+            block[..., 0] = 0
+        share = (ratings.score_counts + 0.5) / (len(ratings) + 0.5 * ratings.n_scores)
+        return {**state, "offset": np.log(share / (1 - share)) if ratings.n_scores > 1 else np.array([8.0])}
+
+    def iterations(self) -> int:
+        return int(self._setting("n_iterations"))
+
+    def steps(self) -> Iterable[Step]:
+        return self._sweep(KERNELS[self._solver()])
+
+    def looks(self) -> Iterable[Step]:
+        return self._sweep("bernoulli.look")
+
+    def _sweep(self, kernel: str) -> Iterable[Step]:
+        for side, eta in self._regularization().items():
+            parameters = {"activation": self.activation, "regularization": eta}
+            if kernel == "bernoulli.gradient":
+                parameters["learning_rate"] = LEARNING_RATE if self.learning_rate is None else self.learning_rate
+            yield Step(kernel, "user" if side == "user" else "item", parameters)
+
+    def objective(self, totals: list[NDArray[np.float64]]) -> float:
+        """The log of the posterior, up to a constant: the paper's cost with the sign turned."""
+        (log_likelihood, user_squares), (_, item_squares) = totals
+        eta = self._regularization()
+        return float(log_likelihood - 0.5 * (eta["user"] * user_squares + eta["item"] * item_squares))
+
+    def forecast_parameters(self) -> dict[str, Any]:
+        return {"activation": self.activation}
+
+    def remedy(self) -> str:
+        if self._solver() == "gd":
+            return "lower learning_rate (it is multiplied by the length of a row), or use solver='mm', which has none"
+        return super().remedy()

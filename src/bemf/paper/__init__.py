@@ -1,0 +1,1 @@
+"""The paper: what its published code did, kept away from the clean models."""

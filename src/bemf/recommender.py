@@ -1,0 +1,272 @@
+"""What every model shares: fitting, forecasting, scikit-learn's protocol, saving."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bemf.engines import Engine, Run, State, Step, engine
+from bemf.errors import DataError, NotFittedError, ParameterError
+from bemf.fitting import Fit, Validation
+from bemf.forecast import Forecast, Point
+from bemf.hyperparameters import Configured, anything, choice, whole
+from bemf.pairs import Pairs
+from bemf.progress import Callback, Progress
+from bemf.ratings import Ratings
+from bemf.vocabulary import Vocabulary
+
+Init = dict[str, NDArray[Any]] | tuple[NDArray[Any], NDArray[Any]]
+
+
+class Recommender(Configured, ABC):
+    """A model of who gives what which score.
+
+    A model describes itself to `fit` and `forecast` by the methods at the end of this class.
+    """
+
+    scores: Sequence[float] | None = anything(None)
+    random_state: int | None = anything(None)
+    warm_start: bool = choice(False, False, True)
+    engine: str | Engine = anything("native")
+    n_threads: int | None = whole(None, low=1)
+    dtype: str = choice("float32", "float32", "float64")
+
+    family: ClassVar[str]
+
+    # -- fitting -----------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        ratings: Any,
+        y: ArrayLike | None = None,
+        *,
+        validation: Ratings | float | None = None,
+        patience: int = 3,
+        init: Init | None = None,
+        callbacks: Iterable[Callback] = (),
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learns from ratings.
+
+        Parameters
+        ----------
+        ratings : Ratings, frame with user, item and rating, or (users, items) pairs with `y`
+        y : the ratings of the pairs, in scikit-learn's way
+        validation : Ratings or a share of the training ratings to hold out
+            The fit stops when the log-loss on it has not fallen for `patience` iterations, and keeps the
+            factors that did best.
+        init : the initial factors (user's, item's), in place of random ones
+        callbacks : called after each iteration with an `Iteration`; returning True ends the fit
+        progress : called with the share of the fit that is done, about twenty times a second
+
+        If it is interrupted, the model keeps the factors it had reached; `warm_start=True` goes on from
+        there, and takes in new users and items.
+
+        >>> import bemf
+        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
+        >>> bemf.BeMF(random_state=0).fit(ratings).n_iter_ > 0
+        True
+        """
+        self.check_parameters()
+        training = as_ratings(ratings, y, self.scores)
+        held_out = Validation.of(validation, training, patience, self.random_state)
+        training = held_out.training if held_out else training
+        state = self._start(training, init)
+        made = engine(self.engine, self.n_threads)
+        with made.place(self.family, state, training) as run:
+            fit = Fit(self, run, held_out, list(callbacks), progress)
+            try:
+                fit.go(self.history_["objective"] if self._goes_on() else [])
+            except KeyboardInterrupt:
+                self._keep(fit, training)
+                raise
+            self._keep(fit, training)
+        return self
+
+    def _start(self, training: Ratings, init: Init | None) -> State:
+        rng = np.random.default_rng(self.random_state)
+        state = self.initial(training, rng)
+        if init is not None:
+            given = init if isinstance(init, dict) else dict(zip(("U", "V"), init, strict=True))
+            for name, block in given.items():
+                if name not in state or np.shape(block) != state[name].shape:
+                    wanted = {name: block.shape for name, block in state.items()}
+                    raise ParameterError(f"init must have shapes {wanted}; got {name}: {np.shape(block)}")
+                state[name] = np.asarray(block)
+        elif self._goes_on():
+            self._carry_over(state, training)
+        return {name: np.ascontiguousarray(block, dtype=self.dtype) for name, block in state.items()}
+
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "state_")
+
+    def _carry_over(self, state: State, training: Ratings) -> None:
+        """Puts the fitted rows in place of random ones where the ids are the same."""
+        if not np.array_equal(training.scores, self.classes_):
+            raise DataError(f"warm_start needs the same scores; got {training.scores}, had {self.classes_}")
+        for name, old, new in (("U", self.users_, training.users), ("V", self.items_, training.items)):
+            if state[name].shape[2] != self.state_[name].shape[2]:
+                raise ParameterError("warm_start needs the same n_factors and biases as the fit it goes on from")
+            place = old.index(new.arrow)
+            state[name][:, place >= 0] = self.state_[name][:, place[place >= 0]]
+        state |= {name: block for name, block in self.state_.items() if name not in ("U", "V")}
+
+    def _keep(self, fit: Fit, training: Ratings) -> None:
+        """Takes over what a fit found; until here the model is what it was."""
+        before: list[float] = self.history_["validation"] if self._goes_on() else []
+        self.history_: dict[str, list[float]] = {"objective": fit.objectives, "validation": before + fit.validations}
+        self.n_iter_ = fit.n_done
+        self.state_: State = fit.best_state()
+        self._scorer: Run | None = None
+        self.users_, self.items_ = training.users, training.items
+        self.classes_ = training.scores
+        self.prior_ = training.score_counts / len(training)
+        self.user_counts_, self.item_counts_ = training.by_user.counts, training.by_item.counts
+        self.fingerprint_ = training.fingerprint
+
+    # -- answering ---------------------------------------------------------------------------------
+
+    def forecast(self, pairs: Any, *, point: Point = "mode", unknown: str = "nan") -> Forecast:
+        """The probabilities of every score for pairs, one row a pair, in the order given.
+
+        Parameters
+        ----------
+        pairs : Ratings, frame with user and item, array of two columns, or list of (user, item)
+        point : "mode", "median" or "mean", the point of the distribution that is the prediction
+        unknown : "nan", or "prior" to answer with the frequencies of training where the user or the item
+            has no rating there
+
+        >>> import bemf
+        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
+        >>> bemf.BeMF(random_state=0).fit(ratings).forecast([(2, 1)]).prediction
+        array([1.])
+        """
+        self._require_fit()
+        if unknown not in ("nan", "prior"):
+            raise ParameterError(f"unknown must be 'nan' or 'prior'; got {unknown!r}")
+        asked = Pairs.of(pairs)
+        users, items = asked.index(self.users_, self.items_)
+        known = _counted(self.user_counts_, users) & _counted(self.item_counts_, items)
+        users, items = np.where(known, users, -1), np.where(known, items, -1)
+        probabilities = self._placed().forecast(f"{self.family}.forecast", users, items, self.forecast_parameters())
+        if unknown == "prior":
+            probabilities[~known] = self.prior_
+        return Forecast(asked.users, asked.items, probabilities, self.classes_, known, point)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The most likely score of each pair, never NaN: scikit-learn's face of `forecast`."""
+        return self.forecast(X, unknown="prior").prediction
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The probability of each score in `classes_` for each pair, never NaN."""
+        return self.forecast(X, unknown="prior").probabilities
+
+    def score(self, X: Any, y: ArrayLike | None = None) -> float:
+        """The mean log-likelihood of ratings: `X` with `y`, or `Ratings` alone."""
+        from bemf.metrics import log_loss
+
+        truth = X.values if isinstance(X, Ratings) and y is None else np.asarray(y, dtype=np.float64)
+        return -log_loss(truth, self.forecast(X, unknown="prior"))
+
+    def _placed(self) -> Run:
+        """The factors, placed for forecasts and kept so."""
+        scorer: Run | None = getattr(self, "_scorer", None)
+        if scorer is None:
+            scorer = self._scorer = engine(self.engine, self.n_threads).place(self.family, self.state_)
+        return scorer
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "state_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    # -- scikit-learn, pickle, files ---------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(categorical=True, string=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "state_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_scorer"}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the model to one file, whole or not at all; `bemf.load` reads it.
+
+        >>> import bemf, tempfile, pathlib
+        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.bemf"
+        >>> bemf.BeMF(random_state=0).fit(ratings).save(path)
+        >>> bemf.load(path).forecast([(2, 1)]).prediction
+        array([1.])
+        """
+        from bemf.persistence import save
+
+        self._require_fit()
+        save(self, path)
+
+    # -- what a model says of itself ---------------------------------------------------------------
+
+    @abstractmethod
+    def initial(self, ratings: Ratings, rng: np.random.Generator) -> State:
+        """The factors before the first iteration, drawn in NumPy for every engine."""
+
+    @abstractmethod
+    def iterations(self) -> int:
+        """How many iterations a fit has."""
+
+    @abstractmethod
+    def steps(self) -> Iterable[Step]:
+        """The half-sweeps of one iteration."""
+
+    @abstractmethod
+    def looks(self) -> Iterable[Step]:
+        """Half-sweeps that change nothing and return the totals of the steps."""
+
+    @abstractmethod
+    def objective(self, totals: list[NDArray[np.float64]]) -> float:
+        """What the fit raises, from the totals of an iteration's steps: its value before the iteration."""
+
+    @abstractmethod
+    def forecast_parameters(self) -> dict[str, Any]:
+        """What the forecast kernel needs to know."""
+
+    def remedy(self) -> str:
+        """What to change when a fit diverges."""
+        return "use stronger regularization"
+
+
+def as_ratings(given: Any, y: ArrayLike | None, scores: ArrayLike | None) -> Ratings:
+    """Ratings from what `fit` was given.
+
+    >>> as_ratings([(1, "a"), (2, "a")], [4, 5], None)
+    Ratings(2 ratings by 2 users of 1 item, scores 4, 5)
+    """
+    if isinstance(given, Ratings):
+        if y is not None:
+            raise DataError("Ratings hold the ratings already; leave y out")
+        return given
+    if y is None:
+        return Ratings.from_frame(given, scores=scores)
+    pairs = Pairs.of(given)
+    return Ratings.from_arrays(pairs.users, pairs.items, y, scores=scores)
+
+
+def _counted(counts: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether a row is known and has ratings."""
+    return (index >= 0) & (np.append(counts, 0)[index] > 0)
+
+
+__all__ = ["Init", "Recommender", "Vocabulary", "as_ratings"]

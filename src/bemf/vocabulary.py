@@ -1,0 +1,175 @@
+"""Ids and their inner indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bemf.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Vocabulary:
+    """The ids of one side, users or items, in the order of their inner indexes.
+
+    Ids are integers or strings: what the caller calls them.
+
+    >>> people = Vocabulary(["ann", "bob"])
+    >>> people.index(["bob", "eve"])
+    array([ 1, -1], dtype=int32)
+    >>> people[1]
+    'bob'
+    """
+
+    def __init__(self, ids: Any, what: str = "id") -> None:
+        self._ids = as_ids(ids, what)
+        self.what = what
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, index: int) -> int | str:
+        return self._ids[int(index)].as_py()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[int | str]:
+        return iter(self._ids.to_pylist())
+
+    def __contains__(self, one: object) -> bool:
+        return bool(self.index([one])[0] >= 0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and bool(self._ids.equals(other._ids))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(one) for one in self._ids[:3].to_pylist())
+        return f"Vocabulary({len(self):,} {self.what}s: {shown}{', …' if len(self) > 3 else ''})"
+
+    @property
+    def arrow(self) -> pa.Array:
+        """The ids as an Arrow array, int64 or large_string."""
+        return self._ids
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The ids as a NumPy array, of int64 or of Python strings."""
+        return self._ids.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+    def index(self, ids: Any) -> NDArray[np.int32]:
+        """The inner indexes of ids, −1 for those that are not known."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = as_ids(ids, self.what)
+        if len(wanted) and wanted.type != self._ids.type:
+            ours, theirs = ("integers" if each.type == pa.int64() else "strings" for each in (self._ids, wanted))
+            raise DataError(f"{self.what} ids are {ours} here, but {theirs} were given")
+        found = pc.index_in(wanted, value_set=self._ids).fill_null(-1)
+        return np.asarray(found, dtype=np.int32)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The ids as plain arrays: `ids` for integers, UTF-8 `bytes` and `offsets` for strings."""
+        import pyarrow as pa
+
+        if self._ids.type == pa.int64():
+            return {"ids": np.asarray(self._ids)}
+        ids = pa.concat_arrays([self._ids])  # a slice would keep its parent's bytes
+        offsets = np.frombuffer(ids.buffers()[1], dtype=np.int64, count=len(ids) + 1)
+        text = np.frombuffer(ids.buffers()[2] or b"", dtype=np.uint8)
+        return {"bytes": text[offsets[0] : offsets[-1]], "offsets": offsets - offsets[0]}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], what: str = "id") -> Vocabulary:
+        """The vocabulary that `to_arrays` took apart.
+
+        >>> Vocabulary.from_arrays(Vocabulary(["ann", "bob"]).to_arrays())
+        Vocabulary(2 ids: 'ann', 'bob')
+        """
+        import pyarrow as pa
+
+        if "ids" in arrays:
+            return cls(arrays["ids"].astype(np.int64), what)
+        offsets = np.ascontiguousarray(arrays["offsets"], dtype=np.int64)
+        text = np.ascontiguousarray(arrays["bytes"], dtype=np.uint8)
+        n = len(offsets) - 1
+        if n < 0 or offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
+            raise DataError(f"the {what} ids' offsets do not fit their bytes")
+        ids = pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+        ids.validate(full=True)
+        return cls(ids, what)
+
+    def take(self, indexes: NDArray[Any]) -> pa.Array:
+        """The ids at inner indexes, as an Arrow array."""
+        import pyarrow as pa
+
+        return self._ids.take(pa.array(indexes))
+
+
+def as_ids(values: Any, what: str) -> pa.Array:
+    """Ids from any kind of column, as one Arrow array of int64 or large_string; anything else is refused.
+
+    >>> as_ids([3.0, 4.0], "user").to_pylist()
+    [3, 4]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _as_arrow(values, what)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        where = np.flatnonzero(np.asarray(pc.is_null(column)))
+        raise DataError(f"{len(where):,} {what} ids are missing (first at row {_some(where)}); drop or fill these rows")
+    if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
+        raise DataError(f"{what} ids must be integers or strings; got {column.type}")
+    if pa.types.is_floating(column.type):
+        _refuse_fractions(column, what)
+    wanted = pa.int64() if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) else pa.large_string()
+    if len(column) == 0 and pa.types.is_null(column.type):
+        wanted = pa.int64()
+    try:
+        return column.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{what} ids must be 64-bit integers or strings: {error}") from error
+    except pa.ArrowNotImplementedError as error:
+        raise DataError(f"{what} ids must be integers or strings; got {column.type}") from error
+
+
+def _as_arrow(values: Any, what: str) -> pa.Array:
+    import pyarrow as pa
+
+    if hasattr(values, "to_arrow"):
+        values = values.to_arrow()
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise DataError(f"{what} ids must be one column; got an array of shape {values.shape}")
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        values = values if hasattr(values, "dtype") else list(values)
+        try:
+            values = pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise DataError(f"{what} ids must be all integers or all strings ({error})") from error
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _refuse_fractions(column: pa.Array, what: str) -> None:
+    values = np.asarray(column)
+    whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
+    if not whole.all():
+        where = np.flatnonzero(~whole)
+        raise DataError(
+            f"{len(where):,} {what} ids are not whole numbers (first {values[where[0]]!r} at row {where[0]:,}); "
+            "use integers or strings"
+        )
+
+
+def _some(where: NDArray[Any], most: int = 3) -> str:
+    shown = ", ".join(f"{each:,}" for each in where[:most])
+    return shown + (", …" if len(where) > most else "")

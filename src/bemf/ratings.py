@@ -384,7 +384,7 @@ def _score_index(
     items: Vocabulary,
 ) -> NDArray[np.uint8]:
     out = np.empty(len(values), dtype=np.uint8)
-    off = []
+    off = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(values), 1 << 20):  # in parts: searchsorted's 64-bit answers are large
         part = values[start : start + (1 << 20)]
         place = np.minimum(np.searchsorted(scale, part), len(scale) - 1)

@@ -89,7 +89,7 @@ def cf4j(
     it is first seen, then the item if it is new. Users and items are numbered by first appearance over
     the test ratings first and then the training ratings.
 
-    >>> train, test = cf4j([1, 1, 2, 2], ["a", "b", "a", "b"], np.array([1.0, 2, 1, 2]), seed=10)
+    >>> train, test = cf4j([1, 1, 2, 2], ["a", "b", "a", "b"], np.array([1.0, 2, 1, 2]), seed=2)
     >>> len(train), len(test)
     (3, 1)
     """

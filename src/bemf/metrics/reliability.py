@@ -42,7 +42,7 @@ def rpi(
     deviation, or with spread="mad" the mean absolute deviation. A `Forecast` has its own reliability.
 
     >>> round(rpi([1, 2, 3, 4], [1, 2, 3, 2], [0.9, 0.8, 0.7, 0.1]), 4)
-    1.3416
+    2.9216
     """
     if spread not in ("std", "mad"):
         raise ParameterError(f"spread must be 'std' or 'mad'; got {spread!r}")

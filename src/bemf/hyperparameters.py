@@ -50,22 +50,22 @@ class Range:
         return " ".join(words)
 
 
-def whole(default: int | None, *, low: int, high: int | None = None) -> Any:
+def whole(*, default: int | None, low: int, high: int | None = None) -> Any:
     """A whole number; None, where it is the default, leaves the choice to the model."""
     return field(default=default, metadata={"range": Range(Integral, low=low, high=high, optional=default is None)})
 
 
-def number(default: float | None, *, low: float | None = None, above: float | None = None) -> Any:
+def number(*, default: float | None, low: float | None = None, above: float | None = None) -> Any:
     """A number; None, where it is the default, leaves the choice to the model."""
     return field(default=default, metadata={"range": Range(Real, low=low, above=above, optional=default is None)})
 
 
-def choice(default: Any, *choices: Any) -> Any:
+def choice(*choices: Any, default: Any) -> Any:
     """One of a few values."""
     return field(default=default, metadata={"range": Range(choices=choices)})
 
 
-def anything(default: Any) -> Any:
+def anything(*, default: Any) -> Any:
     """Checked where it is used."""
     return field(default=default, metadata={"range": Range()})
 

@@ -407,11 +407,16 @@ def _score_index(
 
 
 def index_ids(column: Any, what: str) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Inner indexes by first appearance."""
+    """Inner indexes in ascending order of the ids, so that the order of the rows decides nothing."""
+    import pyarrow.compute as pc
+
     from bemf.vocabulary import as_ids
 
     encoded = as_ids(column, what).dictionary_encode()
-    return np.asarray(encoded.indices, dtype=np.int32), Vocabulary(encoded.dictionary, what)
+    order = pc.array_sort_indices(encoded.dictionary)
+    place = np.empty(len(order), dtype=np.int32)
+    place[np.asarray(order)] = np.arange(len(order), dtype=np.int32)
+    return place[np.asarray(encoded.indices)], Vocabulary(encoded.dictionary.take(order), what)
 
 
 def _arrange(

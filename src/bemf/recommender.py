@@ -29,12 +29,12 @@ class Recommender(Configured, ABC):
     A model describes itself to `fit` and `forecast` by the methods at the end of this class.
     """
 
-    scores: Sequence[float] | None = anything(None)
-    random_state: int | None = anything(None)
-    warm_start: bool = choice(False, False, True)
-    engine: str | Engine = anything("native")
-    n_threads: int | None = whole(None, low=1)
-    dtype: str = choice("float32", "float32", "float64")
+    scores: Sequence[float] | None = anything(default=None)
+    random_state: int | None = anything(default=None)
+    warm_start: bool = choice(False, True, default=False)
+    engine: str | Engine = anything(default="native")
+    n_threads: int | None = whole(default=None, low=1)
+    dtype: str = choice("float32", "float64", default="float32")
 
     family: ClassVar[str]
 

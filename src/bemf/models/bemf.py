@@ -17,10 +17,9 @@ from bemf.recommender import Recommender
 
 KERNELS = {"gd": "bernoulli.gradient", "mm": "bernoulli.bound"}
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "gd": {"n_factors": 2, "n_iterations": 100, "regularization": 0.1, "biases": False},
-    "mm": {"n_factors": 4, "n_iterations": 20, "regularization": 4.0, "biases": True},
+    "gd": {"n_factors": 2, "n_iterations": 150, "learning_rate": 0.002, "regularization": 0.16, "biases": False},
+    "mm": {"n_factors": 2, "n_iterations": 30, "regularization": 5.0, "biases": True},
 }
-LEARNING_RATE = 0.006
 SPREAD = 0.1  # of the initial factors where there are biases
 
 
@@ -43,7 +42,8 @@ class BeMF(Recommender):
     biases : whether scores, users and items have biases of their own beside the factors.
 
     Of `n_factors`, `n_iterations`, `regularization` and `biases`, None is the solver's default: for "mm"
-    4, 20, 4 and True, for "gd" 2, 100, 0.1 and False, as in the paper.
+    2, 30, 5 and True, for "gd" 2, 150, 0.16 and False;
+    `learning_rate` is then 0.002.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class BeMF(Recommender):
     (2, 2, 2)
     """
 
-    n_factors: int | None = whole(None, low=1, high=64)
-    n_iterations: int | None = whole(None, low=1)
-    learning_rate: float | None = number(None, above=0)
-    regularization: float | tuple[float, float] | None = anything(None)
-    solver: str = choice("auto", "auto", "gd", "mm")
-    activation: str | Activation = anything("logistic")
-    biases: bool | None = choice(None, None, False, True)
+    n_factors: int | None = whole(default=None, low=1, high=64)
+    n_iterations: int | None = whole(default=None, low=1)
+    learning_rate: float | None = number(default=None, above=0)
+    regularization: float | tuple[float, float] | None = anything(default=None)
+    solver: str = choice("auto", "gd", "mm", default="auto")
+    activation: str | Activation = anything(default="logistic")
+    biases: bool | None = choice(None, False, True, default=None)
 
     family = "bernoulli"
 
@@ -142,7 +142,7 @@ class BeMF(Recommender):
         for side, eta in self._regularization().items():
             parameters = {"activation": self.activation, "regularization": eta}
             if kernel == "bernoulli.gradient":
-                parameters["learning_rate"] = LEARNING_RATE if self.learning_rate is None else self.learning_rate
+                parameters["learning_rate"] = self._setting("learning_rate")
             yield Step(kernel, "user" if side == "user" else "item", parameters)
 
     def objective(self, totals: list[NDArray[np.float64]]) -> float:

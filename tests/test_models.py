@@ -1,0 +1,25 @@
+"""Every model keeps the contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bemf
+from contract import ModelContract, ratings
+
+__all__ = ["ratings"]
+
+
+class TestBeMF(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.BeMF(**{"regularization": 1.0, **setting})
+
+
+class TestBeMFByGradient(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.BeMF(**{"learning_rate": 0.02, "n_iterations": 200, **setting})
+
+
+class TestBeMFOnTheReferenceEngine(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.BeMF(**{"engine": "reference", "regularization": 1.0, **setting})

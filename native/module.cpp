@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -272,6 +273,17 @@ nb::tuple group(Array<const int32_t, 1> keys, int64_t n_keys) {
     return nb::make_tuple(Out(indptr, {size_t(n_keys + 1)}, free_indptr), Out(order, {size_t(n)}, free_order));
 }
 
+// Zeros aligned to a cache line, (blocks, rows, columns, lanes). NumPy keeps the array as the base of its views.
+nb::ndarray<nb::numpy, nb::ndim<4>> factors(size_t blocks, size_t rows, size_t columns, size_t lanes, bool exact) {
+    const size_t bytes = blocks * rows * columns * lanes * (exact ? 8 : 4);
+    Memory memory = aligned(bytes);
+    std::memset(memory.get(), 0, bytes);
+    void* data = memory.get();
+    nb::capsule owner(memory.release(), [](void* held) noexcept { FreeAligned()(held); });
+    return nb::ndarray<nb::numpy, nb::ndim<4>>(data, {blocks, rows, columns, lanes}, owner, {},
+                                               exact ? nb::dtype<double>() : nb::dtype<float>());
+}
+
 int lanes(const std::string& isa, int n_scores, bool exact) { return instruction_set(isa).lanes(n_scores, exact); }
 
 }  // namespace
@@ -281,6 +293,7 @@ NB_MODULE(_native, m) {
     m.doc() = "The hot loops. Called by bemf.engines.native and bemf.ratings; not for use elsewhere.";
     m.def("instruction_sets", &instruction_sets, "The instruction sets of this machine, best first.");
     m.def("lanes", &lanes, "isa"_a, "n_scores"_a, "exact"_a, "How many scores one block of factors holds.");
+    m.def("factors", &factors, "blocks"_a, "rows"_a, "columns"_a, "lanes"_a, "exact"_a, "Aligned zeros.");
     m.def("group", &group, "keys"_a, "n_keys"_a, "A stable counting sort: (indptr, order).");
     m.def("bernoulli_sweep", &bernoulli_sweep, "isa"_a, "solver"_a, "activation"_a, "biased"_a, "indptr"_a, "indices"_a,
           "scores"_a, "self"_a, "other"_a, "offset"_a, "one_hot"_a, "learning_rate"_a, "regularization"_a, "n_threads"_a,

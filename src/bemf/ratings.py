@@ -24,6 +24,7 @@ Column = str | int
 
 MOST_SCORES = 256
 MOST_INFERRED = 32
+PART = 1 << 20  # ratings at a time, where NumPy would make 64-bit copies of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,10 @@ class Ratings:
     @cached_property
     def score_counts(self) -> NDArray[np.int64]:
         """How many ratings each score has."""
-        return np.bincount(self.by_user.score_index, minlength=self.n_scores)
+        counts = np.zeros(self.n_scores, dtype=np.int64)
+        for start in range(0, len(self), PART):
+            counts += np.bincount(self.score_index[start : start + PART], minlength=self.n_scores)
+        return counts
 
     @property
     def user_index(self) -> NDArray[np.int32]:
@@ -385,8 +389,8 @@ def _score_index(
 ) -> NDArray[np.uint8]:
     out = np.empty(len(values), dtype=np.uint8)
     off = [np.empty(0, dtype=np.int64)]
-    for start in range(0, len(values), 1 << 20):  # in parts: searchsorted's 64-bit answers are large
-        part = values[start : start + (1 << 20)]
+    for start in range(0, len(values), PART):
+        part = values[start : start + PART]
         place = np.minimum(np.searchsorted(scale, part), len(scale) - 1)
         out[start : start + len(part)] = place
         off.append(start + np.flatnonzero(scale[place] != part))

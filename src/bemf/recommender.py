@@ -76,8 +76,8 @@ class Recommender(Configured, ABC):
         training = as_ratings(ratings, y, self.scores)
         held_out = Validation.of(validation, training, patience, self.random_state)
         training = held_out.training if held_out else training
-        state = self._start(training, init)
         made = engine(self.engine, self.n_threads)
+        state = self._start(training, init, made)
         with made.place(self.family, state, training) as run:
             fit = Fit(self, run, held_out, list(callbacks), progress)
             try:
@@ -88,19 +88,22 @@ class Recommender(Configured, ABC):
             self._keep(fit, training)
         return self
 
-    def _start(self, training: Ratings, init: Init | None) -> State:
-        rng = np.random.default_rng(self.random_state)
-        state = self.initial(training, rng)
+    def _start(self, training: Ratings, init: Init | None, made: Engine) -> State:
+        state = {
+            name: made.zeros(self.family, shape, self.dtype) for name, shape in self.block_shapes(training).items()
+        }
+        state |= self.facts(training)
+        self.draw(state, np.random.default_rng(self.random_state))
         if init is not None:
             given = init if isinstance(init, dict) else dict(zip(("U", "V"), init, strict=True))
             for name, block in given.items():
                 if name not in state or np.shape(block) != state[name].shape:
                     wanted = {name: block.shape for name, block in state.items()}
                     raise ParameterError(f"init must have shapes {wanted}; got {name}: {np.shape(block)}")
-                state[name] = np.asarray(block)
+                state[name][...] = block
         elif self._goes_on():
             self._carry_over(state, training)
-        return {name: np.ascontiguousarray(block, dtype=self.dtype) for name, block in state.items()}
+        return state
 
     def _goes_on(self) -> bool:
         return self.warm_start and hasattr(self, "state_")
@@ -220,8 +223,16 @@ class Recommender(Configured, ABC):
     # -- what a model says of itself ---------------------------------------------------------------
 
     @abstractmethod
-    def initial(self, ratings: Ratings, rng: np.random.Generator) -> State:
-        """The factors before the first iteration, drawn in NumPy for every engine."""
+    def block_shapes(self, ratings: Ratings) -> dict[str, tuple[int, int, int]]:
+        """The blocks of factors, (scores, rows, columns)."""
+
+    @abstractmethod
+    def facts(self, ratings: Ratings) -> State:
+        """Further blocks, that follow from the ratings and do not change."""
+
+    @abstractmethod
+    def draw(self, state: State, rng: np.random.Generator) -> None:
+        """Fills the factors with their values before the first iteration, the same ones for every engine."""
 
     @abstractmethod
     def iterations(self) -> int:

@@ -1,7 +1,7 @@
 """Engines run models: they place the data once and run half-sweeps over it.
 
-A model gives named blocks of factors in the plain layout, (scores, rows, columns), and the steps of one
-iteration. An engine knows kernels and layouts; what a step is for is the model's business.
+A model gives named blocks of factors, indexed (scores, rows, columns), and the steps of one iteration. An
+engine knows kernels and how blocks lie in memory; what a step is for is the model's business.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Run(Protocol):
         """The probabilities of pairs, (pairs, scores); NaN where an index is −1."""
 
     def fetch(self) -> State:
-        """A copy of the factors as they are now."""
+        """The factors as they are now; the next step may change these very arrays."""
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -70,8 +70,14 @@ class Engine(Protocol):
     name: str
     kernels: frozenset[str]
 
+    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> NDArray[Any]:
+        """A block of factors (scores, rows, columns), laid out in memory as the engine likes it best."""
+
     def place(self, family: str, state: State, ratings: Ratings | None = None) -> Run:
-        """Places factors, and ratings if they are to be swept over, for one family of kernels."""
+        """Places factors, and ratings if they are to be swept over, for one family of kernels.
+
+        Blocks made by `zeros` are taken as they are and changed in place, others are copied.
+        """
 
 
 _HOME = {"native": ("bemf.engines.native", "NativeEngine"), "reference": ("bemf.engines.reference", "ReferenceEngine")}

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 SOLVERS = {"bernoulli.look": 0, "bernoulli.gradient": 1, "bernoulli.bound": 2}
 ACTIVATIONS = {"logistic": 0, "probit": 1, "cauchit": 2}
-ALIGNMENT = 64
 FARTHEST = -60.0  # the offset of lanes that are no score: their probability is nothing, so they stay put
 
 
@@ -37,6 +36,11 @@ class NativeEngine:
             there = ", ".join(_native.instruction_sets())
             raise ParameterError(f"this machine has no instruction set {self.isa!r}; it has {there}")
 
+    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> NDArray[Any]:
+        require(f"{family}.forecast", self)
+        packed = _packed_zeros(self.isa, shape, dtype)
+        return _plain(packed, shape[0]) if len(packed) == 1 else np.zeros(shape, dtype)
+
     def place(self, family: str, state: State, ratings: Ratings | None = None) -> NativeBernoulliRun:
         require(f"{family}.forecast", self)
         return NativeBernoulliRun(self, state, ratings)
@@ -50,12 +54,11 @@ class NativeBernoulliRun:
         self._ratings = ratings
         self._n_scores = len(state["U"])
         self._dtype = state["U"].dtype
-        self._lanes = _native.lanes(engine.isa, self._n_scores, self._dtype == np.float64)
         self._biased = "offset" in state
-        self._factors = {name: self._pack(state[name]) for name in ("U", "V")}
+        self._factors = {name: self._packed(state[name]) for name in ("U", "V")}
         self._offset = self._pack_offset(state.get("offset"))
         self._plain_offset = state.get("offset")
-        self._one_hot = self._pack(np.eye(self._n_scores, dtype=self._dtype)[:, :, None])[..., 0, :]
+        self._one_hot = self._packed(np.eye(self._n_scores, dtype=self._dtype)[:, :, None])[:, :, 0]
 
     def step(self, step: Step, tick: Tick | None = None) -> NDArray[np.float64]:
         require(step.kernel, self._engine)
@@ -102,9 +105,9 @@ class NativeBernoulliRun:
         return out
 
     def fetch(self) -> State:
-        state = {name: self._unpack(block) for name, block in self._factors.items()}
+        state = {name: _plain(packed, self._n_scores) for name, packed in self._factors.items()}
         if self._plain_offset is not None:
-            state["offset"] = self._plain_offset.copy()
+            state["offset"] = self._plain_offset
         return state
 
     def close(self) -> None:
@@ -118,37 +121,40 @@ class NativeBernoulliRun:
     ) -> None:
         self.close()
 
-    def _pack(self, plain: NDArray[Any]) -> NDArray[Any]:
-        """(scores, rows, columns) → (blocks, rows, columns, lanes), the last lanes of the last block empty."""
-        n_scores, n_rows, n_columns = plain.shape
-        n_blocks = -(-n_scores // self._lanes)
-        packed = _aligned_zeros((n_blocks, n_rows, n_columns, self._lanes), self._dtype)
-        for block, lanes in enumerate(self._score_ranges()):
-            packed[block, ..., : lanes.stop - lanes.start] = plain[lanes].transpose(1, 2, 0)
+    def _packed(self, block: NDArray[Any]) -> NDArray[Any]:
+        """The block with scores in lanes: itself, if it was made so, or a copy."""
+        shape = _packed_shape(self._engine.isa, block.shape, self._dtype)
+        under = block.base
+        if shape[0] == 1 and isinstance(under, np.ndarray) and (under.shape, under.dtype) == (shape, block.dtype):
+            return under
+        packed = _packed_zeros(self._engine.isa, block.shape, self._dtype)
+        for number, lanes in enumerate(packed):
+            scores = block[number * lanes.shape[-1] : (number + 1) * lanes.shape[-1]]
+            lanes[..., : len(scores)] = scores.transpose(1, 2, 0)
         return packed
 
-    def _unpack(self, packed: NDArray[Any]) -> NDArray[Any]:
-        plain = np.empty((self._n_scores, *packed.shape[1:3]), dtype=self._dtype)
-        for block, lanes in enumerate(self._score_ranges()):
-            plain[lanes] = packed[block, ..., : lanes.stop - lanes.start].transpose(2, 0, 1)
-        return plain
-
     def _pack_offset(self, offset: NDArray[Any] | None) -> NDArray[Any]:
-        packed = _aligned_zeros((-(-self._n_scores // self._lanes), self._lanes), self._dtype)
+        packed = _packed_zeros(self._engine.isa, (self._n_scores, 1, 1), self._dtype)[:, 0, 0]
         packed[:] = FARTHEST
         packed.reshape(-1)[: self._n_scores] = 0 if offset is None else offset
         return packed
 
-    def _score_ranges(self) -> list[slice]:
-        starts = range(0, self._n_scores, self._lanes)
-        return [slice(start, min(start + self._lanes, self._n_scores)) for start in starts]
+
+def _packed_shape(isa: str, shape: tuple[int, ...], dtype: Any) -> tuple[int, int, int, int]:
+    """(scores, rows, columns) as (blocks of scores, rows, columns, lanes)."""
+    n_scores, n_rows, n_columns = shape
+    lanes = _native.lanes(isa, n_scores, np.dtype(dtype) == np.float64)
+    return -(-n_scores // lanes), n_rows, n_columns, lanes
 
 
-def _aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    memory = np.zeros(n_bytes + ALIGNMENT, dtype=np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return np.asarray(memory[start : start + n_bytes].view(dtype).reshape(shape))
+def _packed_zeros(isa: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    return _native.factors(*_packed_shape(isa, shape, dtype), np.dtype(dtype) == np.float64)
+
+
+def _plain(packed: NDArray[Any], n_scores: int) -> NDArray[Any]:
+    """A packed block as (scores, rows, columns): a view of it, if all scores are in one block of lanes."""
+    n_blocks, n_rows, n_columns, lanes = packed.shape
+    return packed.transpose(0, 3, 1, 2).reshape(n_blocks * lanes, n_rows, n_columns)[:n_scores]
 
 
 def _code(given: str | Activation) -> int:

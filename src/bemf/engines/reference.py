@@ -27,6 +27,9 @@ class ReferenceEngine:
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
 
+    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> NDArray[Any]:  # noqa: ARG002
+        return np.zeros(shape, dtype)
+
     def place(self, family: str, state: State, ratings: Ratings | None = None) -> ReferenceRun:
         require(f"{family}.forecast", self)
         return ReferenceRun(self, state, ratings)

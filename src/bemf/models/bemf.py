@@ -117,17 +117,27 @@ class BeMF(Recommender):
 
     # -- what a model says of itself ---------------------------------------------------------------
 
-    def initial(self, ratings: Ratings, rng: np.random.Generator) -> State:
-        """Uniform on (0, 1) as in the paper; with biases small and around 0, the biases 0."""
-        shapes = {"U": len(ratings.users), "V": len(ratings.items)}
-        k = self._setting("n_factors")
+    def block_shapes(self, ratings: Ratings) -> dict[str, tuple[int, int, int]]:
+        columns = self._setting("n_factors") + bool(self._setting("biases"))
+        return {
+            "U": (ratings.n_scores, len(ratings.users), columns),
+            "V": (ratings.n_scores, len(ratings.items), columns),
+        }
+
+    def facts(self, ratings: Ratings) -> State:
+        """With biases, the log-odds of each score; the single score of a scale of one is as good as certain."""
         if not self._setting("biases"):
-            return {name: rng.random((ratings.n_scores, n_rows, k)) for name, n_rows in shapes.items()}
-        state = {name: rng.normal(0, SPREAD, (ratings.n_scores, n_rows, 1 + k)) for name, n_rows in shapes.items()}
-        for block in state.values():
-            block[..., 0] = 0
-        share = (ratings.score_counts + 0.5) / (len(ratings) + 0.5 * ratings.n_scores)
-        return {**state, "offset": np.log(share / (1 - share)) if ratings.n_scores > 1 else np.array([8.0])}
+            return {}
+        share = (ratings.score_counts + 0.5) / (len(ratings) + 0.5 * max(ratings.n_scores, 2))
+        return {"offset": np.log(share / (1 - share)).astype(self.dtype)}
+
+    def draw(self, state: State, rng: np.random.Generator) -> None:
+        """Uniform on (0, 1) as in the paper; with biases small and around 0, the biases 0."""
+        biased = "offset" in state
+        for factors in (*state["U"], *state["V"]):  # one score at a time: the draws are float64 and large
+            factors[...] = rng.normal(0, SPREAD, factors.shape) if biased else rng.random(factors.shape)
+            if biased:
+                factors[:, 0] = 0
 
     def iterations(self) -> int:
         return int(self._setting("n_iterations"))

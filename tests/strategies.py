@@ -63,3 +63,38 @@ def problems(
     spread = draw(st.sampled_from([0.1, 1.0]))
     U, V = (rng.normal(0, spread, (n_scores, n, columns)) for n in (n_users, n_items))
     return Problem(ratings, U, V, rng.normal(0, 1, n_scores) if biased else None)
+
+
+# -- columns of ratings ------------------------------------------------------------------------------
+
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
+NAMES = st.text(st.characters(exclude_categories=("C", "Z"), exclude_characters='":,;|'), max_size=6).map("x{}".format)
+SCALES = ([1, 2, 3, 4, 5], [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4], [0, 1], [-10, 0, 2.5, 7], list(range(1, 11)))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of ratings."""
+
+    user: list[Any]
+    item: list[Any]
+    rating: list[float]
+    date: list[int]
+
+    def columns(self, *but: str) -> dict[str, list[Any]]:
+        return {name: column for name, column in vars(self).items() if name not in but}
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+
+@st.composite
+def tables(draw: st.DrawFn, ids: tuple[st.SearchStrategy[Any], ...] = (WHOLE, WORDS), repeats: bool = False) -> Table:
+    """Ratings by few users of few items, whose ids are of one of the kinds; with or without repeated pairs."""
+    users, items = (draw(st.lists(draw(st.sampled_from(ids)), min_size=1, max_size=7, unique=True)) for _ in range(2))
+    pair = st.tuples(st.sampled_from(users), st.sampled_from(items))
+    pairs = draw(st.lists(pair, min_size=1, max_size=40, unique=not repeats))
+    rating, date = st.sampled_from(draw(st.sampled_from(SCALES))), st.integers(-(2**40), 2**40)
+    ratings, dates = (draw(st.lists(each, min_size=len(pairs), max_size=len(pairs))) for each in (rating, date))
+    return Table([user for user, _ in pairs], [item for _, item in pairs], [float(r) for r in ratings], dates)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from typing import Any
 
 import numpy as np
@@ -83,9 +85,6 @@ def test_frames(kind: Any) -> None:
 
 def test_a_million_pairs_build_no_python_objects() -> None:
     """Ids, predictions and reliabilities of 200,000 pairs: far fewer new objects than pairs."""
-    import gc
-    import sys
-
     ratings = bemf.Ratings.from_arrays([f"u{n}" for n in range(50)] * 2, [0] * 50 + [1] * 50, [1, 2] * 50)
     model = bemf.BeMF(random_state=0).fit(ratings)
     users = pa.array([f"u{n}" for n in range(50)]).take(pa.array(np.arange(200_000) % 50))
@@ -97,6 +96,25 @@ def test_a_million_pairs_build_no_python_objects() -> None:
     held = (forecast.prediction, forecast.reliability, forecast.to_frame("pyarrow"))
     assert sys.getallocatedblocks() - before < 2_000
     assert len(held[0]) == 200_000
+
+
+def test_printed() -> None:
+    text = str(forecast_of(PHI).at_least(0.5)).splitlines()
+    assert [line.split() for line in text] == [
+        ["user", "item", "prediction", "reliability"],
+        ["0", "0", "4", "0.60"],
+        ["1", "1", "withheld", "0.40"],
+        ["2", "2", "unknown", "0.00"],
+        ["3", "3", "1", "0.50"],
+    ]
+    assert str(forecast_of(PHI * 5)).splitlines()[-1] == "… 10 more"
+    assert len(str(forecast_of(PHI * 5)).splitlines()) == 12
+
+
+def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(bemf.DataError, match="polars is not installed"):
+        forecast_of(PHI).to_frame("polars")
 
 
 def test_what_is_no_point_or_frame_is_refused() -> None:

@@ -76,12 +76,15 @@ def to_frame(columns: dict[str, Any], kind: Literal["pandas", "polars", "pyarrow
     table = pa.table(columns)
     if kind == "pyarrow":
         return table
-    if kind == "pandas":
-        return table.to_pandas()
-    if kind == "polars":
-        import polars
+    try:
+        if kind == "pandas":
+            return table.to_pandas()
+        if kind == "polars":
+            import polars
 
-        return polars.from_arrow(table)
+            return polars.from_arrow(table)
+    except ImportError as error:
+        raise DataError(f"{kind} is not installed; install it, or ask for 'pyarrow'") from error
     raise DataError(f"a frame is 'pandas', 'polars' or 'pyarrow'; got {kind!r}")
 
 

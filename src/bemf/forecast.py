@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Point = Literal["mode", "median", "mean"]
+SHOWN = 10
 POINTS: tuple[Point, ...] = ("mode", "median", "mean")
 
 
@@ -68,6 +69,24 @@ class Forecast:
         shown = int(np.count_nonzero(~np.isnan(self.prediction)))
         at_least = f" with reliability ≥ {self.min_reliability:g}" if self.min_reliability else ""
         return f"Forecast({len(self):,} pairs, {shown:,} predicted by {self.point}{at_least})"
+
+    def __str__(self) -> str:
+        """The first rows as a table."""
+        n = min(len(self), SHOWN)
+        answers = [
+            f"{prediction:g}" if not np.isnan(prediction) else "withheld" if known else "unknown"
+            for prediction, known in zip(self.prediction[:n], self.known[:n], strict=True)
+        ]
+        columns = {
+            "user": [str(one) for one in self.users[:n].to_pylist()],
+            "item": [str(one) for one in self.items[:n].to_pylist()],
+            "prediction": answers,
+            "reliability": [f"{one:.2f}" for one in self.reliability[:n]],
+        }
+        width = {name: max(map(len, (name, *cells))) for name, cells in columns.items()}
+        rows = [list(columns), *zip(*columns.values(), strict=True)]
+        lines = ["  ".join(map(str.ljust, row, width.values())).rstrip() for row in rows]
+        return "\n".join(lines + [f"… {len(self) - n:,} more"] * (len(self) > n))
 
     @cached_property
     def _mode(self) -> NDArray[np.uint8]:

@@ -11,7 +11,8 @@ namespace BEMF_ISA_NAMESPACE {
 
 constexpr int max_columns = 65;   // 64 factors and a bias
 constexpr int stretch = 64;       // ratings between two tidyings of the running sums
-constexpr int look_ahead = 16;    // ratings between asking for a row and using it
+constexpr int look_ahead = 64;    // ratings between asking for a row and using it,
+constexpr int bytes_ahead = 16384;  // unless their rows would push each other out of the cache
 
 // The log-likelihood so far. Most of it is -log of a product of numbers in [1, 2], kept as mantissa and
 // exponent so that one logarithm serves thousands of ratings.
@@ -177,15 +178,17 @@ template <class T, int W, int P, int K, bool biased, class Psi, bool curvature> 
         for (int c = 0; c < k; ++c) own[c] = side_by_side<T, W, Q>([&](int) { return self[c]; });
         if (biased) offset = own[0] + side_by_side<T, W, Q>([&](int) { return *static_cast<const V*>(s.offset); });
 
+        const int row_bytes = k * int(sizeof(V));
+        const int ahead_by = look_ahead * row_bytes <= bytes_ahead ? look_ahead : bytes_ahead / row_bytes;
         Running<Q> running;
         running.start(sums, k);
         Wide product = same<T, W * Q>(1), linear = {};
         for (int64_t j = from; j < to; j += Q) {
             const V* rows[Q];
             for (int q = 0; q < Q; ++q) {
-                const int64_t ahead = j + q + look_ahead < s.n_ratings ? j + q + look_ahead : j;
+                const int64_t ahead = j + q + ahead_by < s.n_ratings ? j + q + ahead_by : j;
                 const char* coming = reinterpret_cast<const char*>(others + int64_t(s.indices[ahead]) * k);
-                for (unsigned byte = 0; byte < k * sizeof(V); byte += 64) __builtin_prefetch(coming + byte);
+                for (int byte = 0; byte < row_bytes; byte += 64) __builtin_prefetch(coming + byte);
                 rows[q] = others + int64_t(s.indices[j + q]) * k;
             }
             const Wide hit = side_by_side<T, W, Q>([&](int q) { return one_hot[s.scores[j + q]]; });

@@ -64,7 +64,7 @@ struct Plan {
 // Runs work(task, thread) for every task. Every 50 ms the calling thread calls tick(share of tasks done);
 // false stops the work. Returns whether all was done.
 template <class Work, class Tick>
-bool in_parallel(int64_t n_tasks, int n_threads, bool alone, Work work, Tick tick) {
+bool in_parallel(int64_t n_tasks, int n_threads, bool alone, Work work, Tick& tick) {
     if (alone) {
         for (int64_t task = 0; task < n_tasks; ++task) work(task, 0);
         return true;

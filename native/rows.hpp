@@ -17,6 +17,7 @@
 namespace bemf {
 
 constexpr int64_t task_ratings = 4096;
+constexpr int64_t task_rows = 512;        // of which each may cost a solve
 constexpr int64_t piece_ratings = 16384;  // a longer row is cut, so that it keeps no thread waiting
 constexpr int64_t alone_below = 32768;    // ratings that are done before a thread would have started
 constexpr std::chrono::milliseconds between_ticks{50};
@@ -44,7 +45,7 @@ struct Plan {
                 if (first < row) tasks.push_back({first, row, -1, -1});
                 cut(indptr, row);
                 first = row + 1;
-            } else if (indptr[row + 1] - indptr[first] >= task_ratings || row - first >= task_ratings) {
+            } else if (indptr[row + 1] - indptr[first] >= task_ratings || row + 1 - first >= task_rows) {
                 tasks.push_back({first, row + 1, -1, -1});
                 first = row + 1;
             }

@@ -161,7 +161,9 @@ class Ratings:
         return cls._from_columns(columns, scores, duplicates)
 
     @classmethod
-    def from_sparse(cls, matrix: Any, *, scores: ArrayLike | None = None) -> Ratings:
+    def from_sparse(
+        cls, matrix: Any, *, scores: ArrayLike | None = None, duplicates: Duplicates = "error"
+    ) -> Ratings:
         """Ratings from a scipy.sparse matrix, users by items; its stored entries are the ratings.
 
         >>> from scipy.sparse import csr_array
@@ -173,7 +175,8 @@ class Ratings:
         coo = matrix.tocoo()
         users, items = (Vocabulary(np.arange(n), what) for n, what in zip(coo.shape, ("user", "item"), strict=True))
         values = _as_values(coo.data)
-        return cls.from_indexes(users, items, coo.coords[0], coo.coords[1], values, scores=scores)
+        user_index, item_index = coo.row, coo.col
+        return cls.from_indexes(users, items, user_index, item_index, values, scores=scores, duplicates=duplicates)
 
     @classmethod
     def _from_columns(cls, columns: dict[str, Any], scores: ArrayLike | None, duplicates: Duplicates) -> Ratings:
@@ -212,6 +215,8 @@ class Ratings:
         """
         if duplicates not in ("error", "first", "last"):
             raise DataError(f"duplicates must be 'error', 'first' or 'last'; got {duplicates!r}")
+        if not len(user_index) == len(item_index) == len(values):
+            raise DataError(f"columns must be equally long; got {len(user_index)}, {len(item_index)}, {len(values)}")
         scale = _scale(values) if scores is None else _given_scale(scores)
         score_index = _score_index(values, scale, user_index, item_index, users, items)
         del values

@@ -5,6 +5,7 @@ A value may differ by tolerance × (|value| + the sum of the absolute terms adde
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def both(problem: Problem, step: Step, dtype: str, isa: str, n_threads: int = 1)
     out = [before]
     for engine in (NativeEngine(n_threads, isa), ReferenceEngine()):
         state = before if engine.name == "native" else {n: b.astype(np.float64) for n, b in before.items()}
-        with engine.place("bernoulli", state, problem.ratings) as run:
+        with closing(engine.place("bernoulli", state, problem.ratings)) as run:
             totals = run.step(step)
             out += [totals, run.fetch()]
     return out
@@ -52,7 +53,7 @@ def assert_near(actual: NDArray[Any], expected: NDArray[Any], scale: NDArray[Any
     assert np.all(excess <= 0), f"off by {np.max(excess + tolerance * scale):.3g}, allowed {np.max(tolerance * scale)}"
 
 
-def check(problem: Problem, step: Step, dtype: str, isa: str) -> None:
+def assert_half_sweep(problem: Problem, step: Step, dtype: str, isa: str) -> None:
     before, totals, after, twin_totals, twin_after = both(problem, step, dtype, isa)
     this, other = ("U", "V") if step.side == "user" else ("V", "U")
     sums = twin_sums(problem, before, step)
@@ -65,12 +66,12 @@ def check(problem: Problem, step: Step, dtype: str, isa: str) -> None:
         scale = np.abs(twin_after[this]) + np.abs(old) * (1 + gamma * eta) + gamma * sums.absolute
         assert_near(new, twin_after[this], scale, tolerance)
     elif step.kernel == "bernoulli.bound":
-        check_solution(sums, old, new, step.parameters["regularization"], tolerance)
+        assert_solution(sums, old, new, step.parameters["regularization"], tolerance)
     else:
         np.testing.assert_array_equal(new, old)
 
 
-def check_solution(sums: BernoulliSums, old: Any, new: Any, eta: float, tolerance: float) -> None:
+def assert_solution(sums: BernoulliSums, old: Any, new: Any, eta: float, tolerance: float) -> None:
     """The step solves the twin's equations: its residual is small beside the terms of both sides."""
     rated = sums.absolute.any(axis=2)
     matrix = sums.curvature + eta * np.eye(old.shape[2])
@@ -92,7 +93,7 @@ def check_solution(sums: BernoulliSums, old: Any, new: Any, eta: float, toleranc
 )
 def test_half_sweep(isa: str, dtype: str, problem: Problem, side: Any, kernel: str, eta: float) -> None:
     parameters = {"activation": "logistic", "learning_rate": 0.02, "regularization": eta}
-    check(problem, Step(kernel, side, parameters), dtype, isa)
+    assert_half_sweep(problem, Step(kernel, side, parameters), dtype, isa)
 
 
 @each_isa
@@ -105,7 +106,7 @@ def test_half_sweep(isa: str, dtype: str, problem: Problem, side: Any, kernel: s
 )
 def test_half_sweep_of_other_activations(isa: str, dtype: str, problem: Problem, side: Any, activation: str) -> None:
     parameters = {"activation": activation, "learning_rate": 0.02, "regularization": 0.1}
-    check(problem, Step("bernoulli.gradient", side, parameters), dtype, isa)
+    assert_half_sweep(problem, Step("bernoulli.gradient", side, parameters), dtype, isa)
 
 
 @each_dtype
@@ -117,7 +118,7 @@ def test_many_factors(dtype: str, k: int, kernel: str) -> None:
     U, V = (rng.normal(0, 0.5, (5, n, k + 1)) for n in (12, 90))
     problem = Problem(ratings, U, V, rng.normal(0, 1, 5))
     parameters = {"activation": "logistic", "learning_rate": 0.01, "regularization": 2.0}
-    check(problem, Step(kernel, "user", parameters), dtype, _native.instruction_sets()[0])
+    assert_half_sweep(problem, Step(kernel, "user", parameters), dtype, _native.instruction_sets()[0])
 
 
 @each_isa
@@ -128,7 +129,7 @@ def test_256_scores(isa: str, dtype: str, kernel: str) -> None:
     U, V = (rng.normal(0, 0.5, (256, n, 2)) for n in (9, 40))
     problem = Problem(random_ratings(rng, 9, 40, 256, 0.5), U, V, None)
     parameters = {"activation": "logistic", "learning_rate": 0.01, "regularization": 1.0}
-    check(problem, Step(kernel, "item", parameters), dtype, isa)
+    assert_half_sweep(problem, Step(kernel, "item", parameters), dtype, isa)
 
 
 @each_isa
@@ -141,7 +142,7 @@ def test_a_row_so_long_that_it_is_cut(isa: str, dtype: str, kernel: str) -> None
     U, V = (rng.normal(0, 1, (5, n, 3)) for n in (3, 40_000))
     problem = Problem(ratings, U, V, rng.normal(0, 1, 5))
     parameters = {"activation": "logistic", "learning_rate": 1e-4, "regularization": 1.0}
-    check(problem, Step(kernel, "user", parameters), dtype, isa)
+    assert_half_sweep(problem, Step(kernel, "user", parameters), dtype, isa)
 
 
 @each_dtype
@@ -152,7 +153,7 @@ def test_rounding_does_not_grow_with_the_row(dtype: str) -> None:
     U, V = np.full((1, 1, 1), 0.1), np.full((1, n, 1), 0.7)
     problem = Problem(ratings, U, V, None)
     parameters = {"activation": "logistic", "learning_rate": 1.0, "regularization": 0.0}
-    check(problem, Step("bernoulli.gradient", "user", parameters), dtype, _native.instruction_sets()[0])
+    assert_half_sweep(problem, Step("bernoulli.gradient", "user", parameters), dtype, _native.instruction_sets()[0])
 
 
 @each_isa
@@ -167,7 +168,7 @@ def test_forecast(isa: str, dtype: str, activation: str, problem: Problem) -> No
     items = rng.integers(-1, problem.V.shape[1], 50).astype(np.int32)
     phi = []
     for engine in (NativeEngine(2, isa), ReferenceEngine()):
-        with engine.place("bernoulli", state) as run:
+        with closing(engine.place("bernoulli", state)) as run:
             phi.append(run.forecast("bernoulli.forecast", users, items, {"activation": activation}))
     unknown = (users < 0) | (items < 0)
     assert np.isnan(phi[0][unknown]).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -78,7 +79,7 @@ class Recommender(Configured, ABC):
         training = held_out.training if held_out else training
         made = engine(self.engine, self.n_threads)
         state = self._start(training, init, made)
-        with made.place(self.family, state, training) as run:
+        with closing(made.place(self.family, state, training)) as run:
             fit = Fit(self, run, held_out, list(callbacks), progress)
             try:
                 fit.go(self.history_["objective"] if self._goes_on() else [])

@@ -113,6 +113,17 @@ class Vocabulary:
         return self._ids.take(pa.array(indexes))
 
 
+def index_ids(column: Any, what: str) -> tuple[NDArray[np.int32], Vocabulary]:
+    """Inner indexes in ascending order of the ids, so that the order of the rows decides nothing."""
+    import pyarrow.compute as pc
+
+    encoded = as_ids(column, what).dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary)
+    place = np.empty(len(order), dtype=np.int32)
+    place[np.asarray(order)] = np.arange(len(order), dtype=np.int32)
+    return place[np.asarray(encoded.indices)], Vocabulary(encoded.dictionary.take(order), what)
+
+
 def as_ids(values: Any, what: str) -> pa.Array:
     """Ids from any kind of column, as one Arrow array of int64 or large_string; anything else is refused.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bemf.errors import DataError, ParameterError
 from bemf.paper.published.generator import JavaRandom
 from bemf.ratings import Ratings
-from bemf.vocabulary import Vocabulary
+from bemf.vocabulary import Vocabulary, index_ids
 
 Split = tuple[Ratings, Ratings]
 
@@ -93,8 +93,8 @@ def cf4j(
     >>> len(train), len(test)
     (3, 1)
     """
-    user, user_names = _numbered(users, "user")
-    item, item_names = _numbered(items, "item")
+    user, user_names = index_ids(users, "user")
+    item, item_names = index_ids(items, "item")
     user_is_test, item_is_test = _draws(user, item, seed, test_users, test_items)
     test = user_is_test[user] & item_is_test[item]
     order = np.concatenate([np.flatnonzero(test), np.flatnonzero(~test)])
@@ -121,12 +121,6 @@ def _draws(
     drawn = np.empty(len(order), dtype=np.float32)
     drawn[order] = JavaRandom(seed).floats(len(order))
     return drawn[kind == 0] <= np.float32(test_users), drawn[kind == 1] <= np.float32(test_items)
-
-
-def _numbered(ids: Any, what: str) -> tuple[NDArray[np.int32], Vocabulary]:
-    from bemf.ratings import index_ids
-
-    return index_ids(ids, what)
 
 
 def _renumbered(

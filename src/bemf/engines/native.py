@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,14 +111,6 @@ class NativeBernoulliRun:
 
     def close(self) -> None:
         self._factors = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _packed(self, block: NDArray[Any]) -> NDArray[Any]:
         """The block with scores in lanes: itself, if it was made so, or a copy."""

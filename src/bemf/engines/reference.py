@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,8 @@ from bemf.activations import Activation, activation
 from bemf.engines import State, Step, Tick, require
 
 if TYPE_CHECKING:
-    from bemf.ratings import Ratings, Rows
+    from bemf.ratings import Ratings
+    from bemf.rows import Rows
 
 Floats = NDArray[np.float64]
 
@@ -79,14 +79,6 @@ class ReferenceRun:
 
     def close(self) -> None:
         self._state = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class BernoulliSums:

@@ -1,0 +1,27 @@
+"""How counts and scales are put in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+def counted(n: int, what: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "rating"), counted(2000, "rating")
+    ('1 rating', '2,000 ratings')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def listed(scores: Sequence[float] | NDArray[Any]) -> str:
+    """A scale, its middle left out where it is long.
+
+    >>> listed([1, 2, 3, 4, 5, 6])
+    '1, 2, 3, … 6'
+    """
+    shown = [f"{each:g}" for each in scores]
+    return ", ".join(shown if len(shown) <= 5 else [*shown[:3], "… " + shown[-1]])

@@ -37,10 +37,8 @@ template <class T, int W> struct Likelihood {
 };
 
 struct Logistic {
-    static constexpr bool has_bound = true;
-
     template <class T, int W>
-    static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Lanes<T, W>& weight, Lanes<T, W>& product,
+    [[gnu::always_inline]] static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Lanes<T, W>& weight, Lanes<T, W>& product,
                              Lanes<T, W>& linear, bool curvature) {
         const Lanes<T, W> a = magnitude<T, W>(x);
         const Lanes<T, W> e = decay<W>(a);
@@ -72,8 +70,6 @@ struct Logistic {
 // An activation given by one symmetric scalar function: psi(-x) = 1 - psi(x), so that a rating's term is
 // log psi(y x) with y = +1 for a hit and -1 for a miss, and its derivative y psi'(y x) / psi(y x).
 template <class Scalar> struct Symmetric {
-    static constexpr bool has_bound = false;
-
     template <class T, int W>
     static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Lanes<T, W>&, Lanes<T, W>&, Lanes<T, W>& linear, bool) {
         Lanes<T, W> out;

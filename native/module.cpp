@@ -4,8 +4,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
@@ -64,6 +66,45 @@ bool is_exact(const nb::dlpack::dtype& type) {
     if (type == nb::dtype<double>()) return true;
     require(type == nb::dtype<float>(), "factors must be float32 or float64");
     return false;
+}
+
+int checked_threads(int n_threads) {
+    require(n_threads >= 1, "n_threads must be at least 1");
+    return n_threads;
+}
+
+bemf::Activation checked_activation(int activation) {
+    require(activation >= 0 && activation <= int(bemf::Activation::cauchit), "no such activation");
+    return bemf::Activation(activation);
+}
+
+bemf::Solver checked_solver(int solver, bemf::Activation activation) {
+    require(solver >= 0 && solver <= int(bemf::Solver::bound), "no such solver");
+    require(bemf::Solver(solver) != bemf::Solver::bound || activation == bemf::Activation::logistic,
+            "only the logistic activation has a bound");
+    return bemf::Solver(solver);
+}
+
+template <class Block>
+void check_block(const Block& block, bool exact, std::initializer_list<size_t> shape, const char* message) {
+    require(is_exact(block.dtype()) == exact, "all factors must have one dtype");
+    require(reinterpret_cast<uintptr_t>(block.data()) % 64 == 0, "factors must be aligned to 64 bytes: see `factors`");
+    size_t axis = 0;
+    for (const size_t length : shape) require(block.shape(axis++) == length, message);
+}
+
+void check_rows(Array<const int64_t, 1> indptr, Array<const int32_t, 1> indices, Array<const uint8_t, 1> scores,
+                int64_t n_columns, int n_scores) {
+    require(indptr.shape(0) >= 1, "indptr must not be empty");
+    const size_t n_rows = indptr.shape(0) - 1, n = indices.shape(0);
+    require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(n) && scores.shape(0) == n,
+            "indptr must go from 0 to the number of indices, which is that of scores");
+    bool rising = true, inside = true;
+    for (size_t row = 0; row < n_rows; ++row) rising &= indptr.data()[row] <= indptr.data()[row + 1];
+    require(rising, "indptr must not fall");
+    for (size_t j = 0; j < n; ++j)
+        inside &= indices.data()[j] >= 0 && indices.data()[j] < n_columns && scores.data()[j] < n_scores;
+    require(inside, "an index or a score is out of range");
 }
 
 struct FreeAligned {
@@ -175,12 +216,19 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
     const size_t number = exact ? 8 : 4;
     const size_t n_blocks = self.shape(0), n_rows = self.shape(1), n_lanes = self.shape(3);
     const int n_scores = int(one_hot.shape(1));
-    require(is_exact(other.dtype()) == exact && is_exact(offset.dtype()) == exact && is_exact(one_hot.dtype()) == exact,
-            "all factors must have one dtype");
-    require(n_lanes == size_t(set.lanes(n_scores, exact)), "the factors' lanes do not suit this instruction set");
+    const size_t n_columns = self.shape(2);
+    require(n_scores > 0 && n_lanes == size_t(set.lanes(n_scores, exact)), "the lanes do not suit this instruction set");
+    require(n_columns >= (biased ? 2u : 1u) && n_columns <= 65, "from 1 to 64 factors, and a bias");
+    require(n_blocks == (n_scores + n_lanes - 1) / n_lanes, "as many blocks as the scores fill");
+    check_block(self, exact, {}, "");
+    check_block(other, exact, {n_blocks, other.shape(1), n_columns, n_lanes}, "the sides may differ in their rows alone");
+    check_block(offset, exact, {n_blocks, n_lanes}, "offset must be (blocks, lanes)");
+    check_block(one_hot, exact, {n_blocks, size_t(n_scores), n_lanes}, "one_hot must be (blocks, scores, lanes)");
     require(indptr.shape(0) == n_rows + 1, "indptr must have one entry more than there are rows");
-    require(indices.shape(0) == scores.shape(0), "indices and scores must be equally long");
-    require(self.shape(2) <= 65, "at most 64 factors and a bias");
+    require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(indices.shape(0)) &&
+                indices.shape(0) == scores.shape(0),
+            "indptr must go from 0 to the number of indices, which is that of scores");
+    checked_threads(n_threads);
 
     const bemf::Plan plan(indptr.data(), n_rows);
     std::vector<BlockSweep> blocks;
@@ -198,8 +246,8 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
         data.n_columns = int(columns);
         data.n_scores = int(std::min(n_lanes, n_scores - block * n_lanes));
         data.biased = biased;
-        data.solver = bemf::Solver(solver);
-        data.activation = bemf::Activation(activation);
+        data.activation = checked_activation(activation);
+        data.solver = checked_solver(solver, data.activation);
         data.learning_rate = learning_rate;
         data.regularization = regularization;
         blocks.push_back({data, set.bernoulli(data, int(n_lanes), exact), nullptr});
@@ -237,9 +285,15 @@ void bernoulli_forecast(const std::string& isa, int activation, bool biased, Arr
     pairs.n_columns = int(user_factors.shape(2));
     pairs.n_scores = int(probabilities.shape(1));
     pairs.biased = biased;
-    pairs.activation = bemf::Activation(activation);
-    require(is_exact(user_factors.dtype()) == exact && is_exact(item_factors.dtype()) == exact, "all must have one dtype");
-    require(n_lanes == set.lanes(pairs.n_scores, exact), "the factors' lanes do not suit this instruction set");
+    pairs.activation = checked_activation(activation);
+    require(pairs.n_scores > 0 && n_lanes == set.lanes(pairs.n_scores, exact), "the lanes do not suit this instruction set");
+    const size_t width = n_lanes, n_blocks = (pairs.n_scores + width - 1) / width, n_columns = pairs.n_columns;
+    require(n_columns >= (biased ? 2u : 1u), "at least 1 factor, and a bias");
+    check_block(user_factors, exact, {n_blocks, user_factors.shape(1), n_columns, width}, "as many blocks as scores fill");
+    check_block(item_factors, exact, {n_blocks, item_factors.shape(1), n_columns, width},
+                "the sides may differ in their rows alone");
+    check_block(offset, exact, {n_blocks, width}, "offset must be (blocks, lanes)");
+    checked_threads(n_threads);
     require(items.shape(0) == users.shape(0) && probabilities.shape(0) == users.shape(0), "as many users as items");
 
     Tick tick(std::move(progress));
@@ -294,11 +348,13 @@ NB_MODULE(_native, m) {
     m.def("instruction_sets", &instruction_sets, "The instruction sets of this machine, best first.");
     m.def("lanes", &lanes, "isa"_a, "n_scores"_a, "exact"_a, "How many scores one block of factors holds.");
     m.def("factors", &factors, "blocks"_a, "rows"_a, "columns"_a, "lanes"_a, "exact"_a, "Aligned zeros.");
+    m.def("check_rows", &check_rows, "indptr"_a, "indices"_a, "scores"_a, "n_columns"_a, "n_scores"_a,
+          "Refuses rows that would lead a kernel out of its arrays.");
     m.def("group", &group, "keys"_a, "n_keys"_a, "A stable counting sort: (indptr, order).");
     m.def("bernoulli_sweep", &bernoulli_sweep, "isa"_a, "solver"_a, "activation"_a, "biased"_a, "indptr"_a, "indices"_a,
-          "scores"_a, "self"_a, "other"_a, "offset"_a, "one_hot"_a, "learning_rate"_a, "regularization"_a, "n_threads"_a,
+          "scores"_a, "self"_a.noconvert(), "other"_a, "offset"_a, "one_hot"_a, "learning_rate"_a, "regularization"_a, "n_threads"_a,
           "progress"_a.none(), "One half-sweep, in place: (log-likelihood, squares) before it.");
     m.def("bernoulli_forecast", &bernoulli_forecast, "isa"_a, "activation"_a, "biased"_a, "users"_a, "items"_a,
-          "user_factors"_a, "item_factors"_a, "offset"_a, "probabilities"_a, "n_threads"_a, "progress"_a.none(),
+          "user_factors"_a, "item_factors"_a, "offset"_a, "probabilities"_a.noconvert(), "n_threads"_a, "progress"_a.none(),
           "The probabilities of pairs, in place.");
 }

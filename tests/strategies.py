@@ -68,9 +68,15 @@ def problems(
 # -- columns of ratings ------------------------------------------------------------------------------
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
-WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
+WORDS = st.text(st.characters(codec="utf-8"), max_size=6)
 NAMES = st.text(st.characters(exclude_categories=("C", "Z"), exclude_characters='":,;|'), max_size=6).map("x{}".format)
-SCALES = ([1, 2, 3, 4, 5], [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4], [0, 1], [-10, 0, 2.5, 7], list(range(1, 11)))
+SCALES = (
+    [1.0, 2.0, 3.0, 4.0, 5.0],
+    [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0],
+    [0.0, 1.0],
+    [-10.0, 0.0, 2.5, 7.0],
+    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0],
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ def tables(draw: st.DrawFn, ids: tuple[st.SearchStrategy[Any], ...] = (WHOLE, WO
     users, items = (draw(st.lists(draw(st.sampled_from(ids)), min_size=1, max_size=7, unique=True)) for _ in range(2))
     pair = st.tuples(st.sampled_from(users), st.sampled_from(items))
     pairs = draw(st.lists(pair, min_size=1, max_size=40, unique=not repeats))
-    rating, date = st.sampled_from(draw(st.sampled_from(SCALES))), st.integers(-(2**40), 2**40)
-    ratings, dates = (draw(st.lists(each, min_size=len(pairs), max_size=len(pairs))) for each in (rating, date))
-    return Table([user for user, _ in pairs], [item for _, item in pairs], [float(r) for r in ratings], dates)
+    n = len(pairs)
+    ratings = draw(st.lists(st.sampled_from(draw(st.sampled_from(SCALES))), min_size=n, max_size=n))
+    dates = draw(st.lists(st.integers(-(2**40), 2**40), min_size=n, max_size=n))
+    return Table([user for user, _ in pairs], [item for _, item in pairs], ratings, dates)

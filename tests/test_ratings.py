@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bemf import DataError, Ratings, Vocabulary
-from bemf.ratings import Rows
+from bemf.rows import Rows
 from strategies import Table, tables
 
 # -- every source alike ------------------------------------------------------------------------------
@@ -47,7 +48,8 @@ SOURCES: dict[str, Callable[[Table], Ratings]] = {
         dates=pa.array(table.date),
     ),
     "NumPy": lambda table: Ratings.from_arrays(
-        *(np.array(column, dtype=object) for column in (table.user, table.item)),
+        np.array(table.user, dtype=object),
+        np.array(table.item, dtype=object),
         np.array(table.rating),
         dates=np.array(table.date),
     ),
@@ -139,6 +141,12 @@ def test_a_frame_of_another_library_is_not_to_be_had() -> None:
         some().to_frame("numpy")  # type: ignore[arg-type]
 
 
+def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(DataError, match=r"polars is not installed; .*'pyarrow'"):
+        some().to_frame("polars")
+
+
 @given(tables(), st.data())
 def test_a_change_changes_the_fingerprint(table: Table, data: st.DataObject) -> None:
     scores = [-10, *np.arange(0, 10.5, 0.5), 11]
@@ -172,19 +180,6 @@ def test_a_dense_matrix_is_no_sparse_one() -> None:
 def test_repeated_entries_of_a_sparse_matrix_are_refused() -> None:
     with pytest.raises(DataError, match=r"1 repeated .*user 0 and item 1"):
         Ratings.from_sparse(scipy.sparse.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(1, 2)))
-
-
-def test_vocabularies_may_hold_more_than_is_rated() -> None:
-    users, items = Vocabulary(["ann", "bob", "eve"], "user"), Vocabulary([7, 8, 9, 10], "item")
-    ratings = Ratings.from_indexes(users, items, np.array([2, 0]), np.array([1, 3]), np.array([5.0, 4.0]))
-    assert ratings.users is users
-    assert ratings.by_user.counts.tolist() == [1, 0, 1]
-    assert ratings.by_item.counts.tolist() == [0, 1, 0, 1]
-    assert ratings.to_frame("pyarrow").to_pylist() == [
-        {"user": "ann", "item": 10, "rating": 4.0},
-        {"user": "eve", "item": 8, "rating": 5.0},
-    ]
-    assert repr(ratings) == "Ratings(2 ratings by 2 users of 2 items, scores 4, 5)"
 
 
 # -- scores ------------------------------------------------------------------------------------------
@@ -221,9 +216,13 @@ def test_scores_may_be_given_in_any_order_and_more_than_are_used() -> None:
     assert Ratings.from_arrays([1], [1], [255], scores=range(256)).score_index.tolist() == [255]
 
 
-@pytest.mark.parametrize("scores", [[], range(257), [1, np.nan], [1, np.inf]])
-def test_a_scale_must_be_finite_and_not_too_long(scores: Any) -> None:
-    with pytest.raises(DataError, match="1 to 256 finite"):
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [(scores, "1 to 256 finite") for scores in ([], range(257), [1, np.nan], [1, np.inf])]
+    + [(["a"], "must be numbers")],
+)
+def test_a_scale_must_be_finite_and_not_too_long(scores: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words):
         Ratings.from_arrays([1], [1], [1], scores=scores)
 
 

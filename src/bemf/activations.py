@@ -101,6 +101,6 @@ def activation(given: str | Activation) -> Activation:
     """
     if isinstance(given, Activation):
         return given
-    if given in BUILT_IN:
+    if isinstance(given, str) and given in BUILT_IN:
         return BUILT_IN[given]
     raise ParameterError(f"activation must be {', '.join(BUILT_IN)} or an Activation; got {given!r}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bemf.engines import Run, State
+from bemf.engines import Run, State, Step
 from bemf.errors import DivergenceError, ParameterError
 from bemf.progress import Callback, Iteration, Progress
 from bemf.ratings import Ratings
@@ -18,6 +19,7 @@ from bemf.ratings import Ratings
 if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
+BETWEEN_REPORTS = 0.05  # seconds
 RUNAWAY = 10  # times its first value: no fit that goes anywhere has so bad an objective
 
 
@@ -79,30 +81,51 @@ class Fit:
         self.objectives: list[float] = []
         self.validations: list[float] = []
         self.n_done = 0
+        self._first = 0
+        self._reported = time.monotonic()
 
     def go(self, before: Sequence[float]) -> None:
         """Iterates to the end, or until a callback or the validation part says stop."""
         self.objectives = list(before[:-1])  # its last is measured again by the first sweep
-        first = len(self.objectives)
+        self._first = len(self.objectives)
         for _ in range(self._total):
-            totals = [self._run.step(step, self._tick(place)) for place, step in enumerate(self._model.steps())]
-            self._note(self._model.objective(totals), first)
+            steps = list(self._model.steps())
+            totals = [self._step(step, place / len(steps), 1 / len(steps)) for place, step in enumerate(steps)]
+            self._note(self._model.objective(totals))
             self.n_done += 1
             if self._validated() or self._called_back():
                 break
-        self._note(self._model.objective([self._run.step(look) for look in self._model.looks()]), first)
+        self._note(self._model.objective([self._run.step(look) for look in self._model.looks()]))
         if self._progress:
             self._progress(1.0)
+
+    def interrupted(self) -> None:
+        """Makes the record fit for going on: what the last whole iteration reached was not measured."""
+        self.objectives = [*self.objectives[: self._first + self.n_done], math.nan]
 
     def best_state(self) -> State:
         """The factors that did best on the validation part; without one, the last."""
         return self._best if self._best is not None else self._run.fetch()
 
-    def _note(self, objective: float, first: int) -> None:
+    def _step(self, step: Step, start: float, share: float) -> NDArray[np.float64]:
+        """A half-sweep, which is `share` of an iteration and begins at `start` of it."""
+
+        def report(done: float) -> None:
+            now = time.monotonic()
+            if self._progress and now - self._reported >= BETWEEN_REPORTS:
+                self._reported = now
+                self._progress((self.n_done + start + share * done) / self._total)
+
+        totals = self._run.step(step, report if self._progress else None)
+        report(1.0)
+        return totals
+
+    def _note(self, objective: float) -> None:
         self.objectives.append(objective)
-        if not math.isfinite(objective) or objective < RUNAWAY * min(self.objectives[first], -1.0):
+        at_first = self.objectives[self._first]
+        if not math.isfinite(objective) or objective < RUNAWAY * min(at_first, -1.0):
             raise DivergenceError(
-                f"the fit diverged in iteration {self.n_done}: the objective went from {self.objectives[first]:.6g} "
+                f"the fit diverged in iteration {max(self.n_done, 1)}: the objective went from {at_first:.6g} "
                 f"to {objective:.6g}; {self._model.remedy()}"
             )
 
@@ -121,9 +144,3 @@ class Fit:
         iteration = Iteration(self.n_done, self._total, self.objectives[-1], validation)
         answers = [callback(iteration) for callback in self._callbacks]
         return any(answer is True for answer in answers)
-
-    def _tick(self, place: int) -> Callable[[float], Any] | None:
-        progress, n_steps = self._progress, 2
-        if progress is None:
-            return None
-        return lambda share: progress((self.n_done + (place + share) / n_steps) / self._total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, Self, dataclass_transform
@@ -22,7 +23,7 @@ class Range:
 
     def check(self, name: str, value: Any) -> None:
         """Refuses a value out of range, saying what the range is."""
-        if (value is None and self.optional) or value in self.choices:
+        if (value is None and self.optional) or any(value is each or same(value, each) for each in self.choices):
             return
         if self.choices:
             raise ParameterError(f"{name} must be {' or '.join(map(repr, self.choices))}; got {value!r}")
@@ -36,7 +37,7 @@ class Range:
             (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
-            and value == value
+            and math.isfinite(value)
         )
 
     def __str__(self) -> str:
@@ -48,6 +49,11 @@ class Range:
         elif self.low is not None:
             words.append(f"of at least {self.low:g}")
         return " ".join(words)
+
+
+def same(value: Any, choice: Any) -> bool:
+    """Whether a value is a choice, and no number or array that happens to be equal to it."""
+    return isinstance(value, type(choice)) and bool(value == choice)
 
 
 def whole(*, default: int | None, low: int, high: int | None = None) -> Any:
@@ -85,9 +91,10 @@ class Configured:
     def set_params(self, **parameters: Any) -> Self:
         """Changes hyperparameters; a name that is none is an error."""
         known = self.get_params()
-        for name, value in parameters.items():
+        for name in parameters:
             if name not in known:
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+        for name, value in parameters.items():
             setattr(self, name, value)
         return self
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import mmap
 import os
 import struct
 import tempfile
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MODELS = {"BeMF": "bemf.models.bemf"}
+MOST_COLUMNS = 65  # 64 factors and a bias, as the kernels have room for
 LARGEST_HEADER = 100_000_000  # as safetensors itself has it
 NO_CHECKSUM = "0" * 64
 VOCABULARIES = {"users": "user", "items": "item"}
@@ -60,20 +60,23 @@ def load(path: str | PathLike[str]) -> Any:
     bemf.errors.ModelFileError: /nowhere.bemf: there is no such file
     """
     try:
-        return _load(Path(path))
+        return _from_bytes(Path(path).read_bytes())
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path}: there is no such file") from error
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _load(path: Path) -> Recommender:
-    from safetensors import SafetensorError, safe_open
+def _from_bytes(content: bytes) -> Recommender:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
 
-    metadata = _checked_metadata(path)
+    metadata = _checked_metadata(content)
     try:
-        with safe_open(path, framework="numpy") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return _rebuilt(metadata, tensors)
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        return _rebuilt(metadata, from_bytes(content))
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"not a model that this bemf can read ({error})") from error
 
 
@@ -84,7 +87,7 @@ def _metadata(model: Recommender) -> dict[str, str]:
         "format": str(FORMAT),
         "bemf": __version__,
         "model": type(model).__name__,
-        "parameters": json.dumps(_plain_parameters(model)),
+        "parameters": json.dumps(_plain_parameters(model), default=_plain),
         "history": json.dumps(model.history_),
         "n_iter": str(model.n_iter_),
         "data": model.fingerprint_,
@@ -94,17 +97,17 @@ def _metadata(model: Recommender) -> dict[str, str]:
 
 def _plain_parameters(model: Recommender) -> dict[str, Any]:
     """The hyperparameters as JSON can hold them; an object, such as an activation of one's own, it cannot."""
-    out = {}
-    for name, value in model.get_params().items():
-        value = value.item() if isinstance(value, np.generic) else value
-        value = value.tolist() if isinstance(value, np.ndarray) else value
-        value = list(value) if isinstance(value, tuple | range) else value
-        if name in ("engine", "activation"):
-            value = getattr(value, "name", value)
-            if value == "custom":
-                raise ParameterError("a model with an activation of your own cannot be saved: files hold no code")
-        out[name] = value
-    return out
+    parameters = model.get_params()
+    for name in ("engine", "activation"):
+        parameters[name] = getattr(parameters[name], "name", parameters[name])
+    if parameters["activation"] == "custom":
+        raise ParameterError("a model with an activation of your own cannot be saved: files hold no code")
+    return parameters
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays, and ranges, as JSON has them."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else list(value)
 
 
 def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Recommender:
@@ -120,10 +123,30 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
     for fact in FACTS:
         setattr(model, fact, tensors[f"fact.{fact}"])
     model.state_ = {key.removeprefix("state."): value for key, value in tensors.items() if key.startswith("state.")}
-    model.history_ = json.loads(metadata["history"])
+    history = json.loads(metadata["history"])
+    model.history_ = {name: [float(each) for each in history[name]] for name in ("objective", "validation")}
     model.n_iter_ = int(metadata["n_iter"])
     model.fingerprint_ = metadata["data"]
+    model.check_parameters()
+    _check_shapes(model)
     return model
+
+
+def _check_shapes(model: Recommender) -> None:
+    """Refuses arrays that do not fit each other, however good their checksum: the kernels trust them."""
+    n_scores, n_users, n_items = len(model.classes_), len(model.users_), len(model.items_)
+    columns = model.state_["U"].shape[-1]
+    for name, n_rows in (("U", n_users), ("V", n_items)):
+        if model.state_[name].shape != (n_scores, n_rows, columns) or not 0 < columns <= MOST_COLUMNS:
+            raise ValueError(f"{name} has shape {model.state_[name].shape}")
+    vectors = {"offset": (model.state_.get("offset", model.prior_), n_scores), "prior": (model.prior_, n_scores)}
+    vectors |= {"scores": (model.classes_, n_scores)}
+    vectors |= {"user counts": (model.user_counts_, n_users), "item counts": (model.item_counts_, n_items)}
+    for name, (vector, length) in vectors.items():
+        if vector.shape != (length,):
+            raise ValueError(f"{name} have shape {vector.shape}")
+    if any(block.dtype != model.dtype for block in model.state_.values()) or set(model.state_) - {"U", "V", "offset"}:
+        raise ValueError("the factors are not of the model's kind")
 
 
 # -- the file itself -------------------------------------------------------------------------------
@@ -133,38 +156,27 @@ def _checksum_field(value: str) -> bytes:
     return f'"sha256":"{value}"'.encode()
 
 
-def _checked_metadata(path: Path) -> dict[str, str]:
-    """The header's texts, if the file is a model, whole, and of a format known here."""
-    try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return _checked(content)
-    except FileNotFoundError as error:
-        raise ModelFileError("there is no such file") from error
-    except ValueError as error:  # an empty file cannot be mapped
-        raise ModelFileError("not a bemf model: it is empty") from error
-    except OSError as error:
-        raise ModelFileError(f"cannot be read: {error.strerror or error}") from error
-
-
-def _checked(content: mmap.mmap) -> dict[str, str]:
+def _checked_metadata(content: bytes) -> dict[str, str]:
+    """The header's texts, if the content is a model, whole, and of a format known here."""
+    if not content:
+        raise ModelFileError("not a bemf model: it is empty")
     (length,) = struct.unpack("<Q", content[:8]) if len(content) >= 8 else (0,)
     header = content[8 : 8 + length] if 2 <= length <= min(LARGEST_HEADER, len(content) - 8) else b""
     try:
-        metadata = json.loads(header)["__metadata__"]
+        metadata = {str(key): str(value) for key, value in json.loads(header)["__metadata__"].items()}
         written_by, of_format, checksum = metadata["bemf"], int(metadata["format"]), metadata["sha256"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError("not a bemf model, or its beginning is damaged") from error
     if of_format > FORMAT:
         raise ModelFileError(
             f"written by bemf {written_by} in format {of_format}; this bemf reads up to {FORMAT}: install a newer one"
         )
-    place = header.find(_checksum_field(str(checksum))) + len(_checksum_field("")) - 1
-    digest = hashlib.sha256(content[:8] + header[:place] + NO_CHECKSUM.encode() + header[place + 64 :])
-    with memoryview(content) as view:
-        digest.update(view[8 + length :])
-    if digest.hexdigest() != checksum:
+    place = 8 + header.find(_checksum_field(checksum)) + len(_checksum_field("")) - 1
+    digest = hashlib.sha256(content[:place] + NO_CHECKSUM.encode())
+    digest.update(memoryview(content)[place + 64 :])
+    if of_format < 1 or digest.hexdigest() != checksum:
         raise ModelFileError("damaged: its checksum does not fit; save the model again, or take a backup")
-    return {str(key): str(value) for key, value in metadata.items()}
+    return metadata
 
 
 def write_atomically(path: str | PathLike[str], content: bytes | bytearray) -> None:
@@ -179,7 +191,7 @@ def write_atomically(path: str | PathLike[str], content: bytes | bytearray) -> N
 def replace_atomically(path: str | PathLike[str], write: Callable[[Any], None]) -> None:
     """Lets `write` fill a file beside `path`, then puts it in its place."""
     target = Path(os.path.realpath(path))
-    handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    handle, beside = tempfile.mkstemp(prefix=".bemf-", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)

@@ -155,13 +155,14 @@ class Ratings:
             raise DataError(f"columns must be equally long; got {lengths}")
         if lengths["rating"] == 0:
             raise DataError("there are no ratings")
-        values = as_values(columns.pop("rating"))
-        dates = as_dates(columns.pop("date")) if "date" in columns else None
         user_index, users = index_ids(columns.pop("user"), "user")
         item_index, items = index_ids(columns.pop("item"), "item")
-        return cls.from_indexes(
-            users, items, user_index, item_index, values, dates=dates, scores=scores, duplicates=duplicates
-        )
+        dates = as_dates(columns.pop("date")) if "date" in columns else None
+        values = as_values(columns.pop("rating"))
+        scale = inferred_scale(values) if scores is None else given_scale(scores)
+        score_index = score_indexes(values, scale, user_index, item_index, users, items)
+        del values
+        return cls._arranged(users, items, scale, user_index, item_index, score_index, dates, duplicates)
 
     @classmethod
     def from_indexes(
@@ -182,17 +183,34 @@ class Ratings:
         >>> Ratings.from_indexes(people, films, np.array([1]), np.array([0]), np.array([4.0]))
         Ratings(1 rating by 1 user of 1 item, scores 4)
         """
-        if duplicates not in ("error", "first", "last"):
-            raise DataError(f"duplicates must be 'error', 'first' or 'last'; got {duplicates!r}")
         if not len(user_index) == len(item_index) == len(values):
             raise DataError(f"columns must be equally long; got {len(user_index)}, {len(item_index)}, {len(values)}")
+        for index, vocabulary in ((user_index, users), (item_index, items)):
+            if len(index) and not 0 <= index.min() <= index.max() < len(vocabulary):
+                raise DataError(f"{vocabulary.what} indexes must be from 0 to {len(vocabulary) - 1:,}")
+        user_index, item_index = (np.asarray(each, dtype=np.int32) for each in (user_index, item_index))
         scale = inferred_scale(values) if scores is None else given_scale(scores)
         score_index = score_indexes(values, scale, user_index, item_index, users, items)
-        del values
-        user_index, item_index = (np.asarray(each, dtype=np.int32) for each in (user_index, item_index))
+        return cls._arranged(users, items, scale, user_index, item_index, score_index, dates, duplicates)
+
+    @classmethod
+    def _arranged(
+        cls,
+        users: Vocabulary,
+        items: Vocabulary,
+        scale: NDArray[np.float64],
+        user_index: NDArray[np.int32],
+        item_index: NDArray[np.int32],
+        score_index: NDArray[np.uint8],
+        dates: NDArray[np.int64] | None,
+        duplicates: Duplicates,
+    ) -> Ratings:
+        if duplicates not in ("error", "first", "last"):
+            raise DataError(f"duplicates must be 'error', 'first' or 'last'; got {duplicates!r}")
         by_user, order = arranged(user_index, item_index, score_index, len(users), len(items))
         kept = kept_of_repeats(by_user, order, users, items, duplicates)
         dates = dates[order] if dates is not None else None
+        del order
         if kept is not None:
             by_user = only(by_user, kept)
             dates = dates[kept] if dates is not None else None

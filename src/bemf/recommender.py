@@ -31,10 +31,10 @@ class Recommender(Configured, ABC):
     """
 
     scores: Sequence[float] | None = anything(default=None)
-    random_state: int | None = anything(default=None)
+    random_state: int | None = whole(default=None, low=0)
     warm_start: bool = choice(False, True, default=False)
     engine: str | Engine = anything(default="native")
-    n_threads: int | None = whole(default=None, low=1)
+    n_threads: int | None = whole(default=None, low=1, high=4096)
     dtype: str = choice("float32", "float64", default="float32")
 
     family: ClassVar[str]
@@ -65,8 +65,8 @@ class Recommender(Configured, ABC):
         callbacks : called after each iteration with an `Iteration`; returning True ends the fit
         progress : called with the share of the fit that is done, about twenty times a second
 
-        If it is interrupted, the model keeps the factors it had reached; `warm_start=True` goes on from
-        there, and takes in new users and items.
+        If it is interrupted, the model keeps the factors it had reached (what their objective is was not
+        measured: NaN). `warm_start=True` goes on from there, and takes in new users and items.
 
         >>> import bemf
         >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
@@ -84,6 +84,7 @@ class Recommender(Configured, ABC):
             try:
                 fit.go(self.history_["objective"] if self._goes_on() else [])
             except KeyboardInterrupt:
+                fit.interrupted()
                 self._keep(fit, training)
                 raise
             self._keep(fit, training)

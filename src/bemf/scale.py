@@ -76,7 +76,10 @@ def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def given_scale(scores: ArrayLike) -> NDArray[np.float64]:
     """The scale somebody named, ascending."""
-    scale = np.unique(np.asarray(scores, dtype=np.float64))
+    try:
+        scale = np.unique(np.asarray(scores, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"scores must be numbers; got {scores!r}") from error
     if not 1 <= len(scale) <= MOST_SCORES or not np.isfinite(scale).all():
         raise DataError(f"scores must be 1 to {MOST_SCORES} finite numbers; got {len(scale):,}")
     return scale

@@ -117,11 +117,17 @@ def index_ids(column: Any, what: str) -> tuple[NDArray[np.int32], Vocabulary]:
     """Inner indexes in ascending order of the ids, so that the order of the rows decides nothing."""
     import pyarrow.compute as pc
 
-    encoded = as_ids(column, what).dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary)
+    encoded = _checked(column, what).dictionary_encode().unify_dictionaries()
+    found = encoded.chunk(0).dictionary
+    order = pc.array_sort_indices(found)
     place = np.empty(len(order), dtype=np.int32)
     place[np.asarray(order)] = np.arange(len(order), dtype=np.int32)
-    return place[np.asarray(encoded.indices)], Vocabulary(encoded.dictionary.take(order), what)
+    index = np.empty(len(encoded), dtype=np.int32)
+    start = 0
+    for chunk in encoded.chunks:
+        np.take(place, np.asarray(chunk.indices), out=index[start : start + len(chunk)])
+        start += len(chunk)
+    return index, Vocabulary(found.take(order), what)
 
 
 def as_ids(values: Any, what: str) -> pa.Array:
@@ -130,12 +136,17 @@ def as_ids(values: Any, what: str) -> pa.Array:
     >>> as_ids([3.0, 4.0], "user").to_pylist()
     [3, 4]
     """
+    return _checked(values, what).combine_chunks()
+
+
+def _checked(values: Any, what: str) -> pa.ChunkedArray:
+    """Ids as int64 or large_string, in the parts they came in: joining them would copy them all."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = _as_arrow(values, what)
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        column = column.cast(column.type.value_type)
     if column.null_count:
         where = np.flatnonzero(np.asarray(pc.is_null(column)))
         raise DataError(f"{len(where):,} {what} ids are missing (first at row {_some(where)}); drop or fill these rows")
@@ -143,18 +154,16 @@ def as_ids(values: Any, what: str) -> pa.Array:
         raise DataError(f"{what} ids must be integers or strings; got {column.type}")
     if pa.types.is_floating(column.type):
         _refuse_fractions(column, what)
-    wanted = pa.int64() if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) else pa.large_string()
-    if len(column) == 0 and pa.types.is_null(column.type):
-        wanted = pa.int64()
+    numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_null(column.type)
     try:
-        return column.cast(wanted)
+        return column.cast(pa.int64() if numbers else pa.large_string())
     except pa.ArrowInvalid as error:
         raise DataError(f"{what} ids must be 64-bit integers or strings: {error}") from error
     except pa.ArrowNotImplementedError as error:
         raise DataError(f"{what} ids must be integers or strings; got {column.type}") from error
 
 
-def _as_arrow(values: Any, what: str) -> pa.Array:
+def _as_arrow(values: Any, what: str) -> pa.ChunkedArray:
     import pyarrow as pa
 
     if hasattr(values, "to_arrow"):
@@ -167,7 +176,7 @@ def _as_arrow(values: Any, what: str) -> pa.Array:
             values = pa.array(values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise DataError(f"{what} ids must be all integers or all strings ({error})") from error
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
 def _refuse_fractions(column: pa.Array, what: str) -> None:

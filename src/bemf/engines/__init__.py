@@ -82,9 +82,9 @@ def engine(given: str | Engine = "native", n_threads: int | None = None) -> Engi
     >>> engine("reference").name
     'reference'
     """
-    if not isinstance(given, str):
+    if isinstance(given, Engine):
         return given
-    if given not in _HOME:
+    if not isinstance(given, str) or given not in _HOME:
         raise ParameterError(f"engine must be one of {', '.join(_HOME)}; got {given!r}")
     module, name = _HOME[given]
     made: Engine = getattr(importlib.import_module(module), name)(n_threads=n_threads)

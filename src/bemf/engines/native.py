@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bemf import _native
 from bemf.activations import Activation
 from bemf.engines import State, Step, Tick, available_threads, require
-from bemf.errors import EngineError, ParameterError
+from bemf.errors import DataError, EngineError, ParameterError
 
 if TYPE_CHECKING:
     from bemf.ratings import Ratings
@@ -54,10 +54,19 @@ class NativeBernoulliRun:
         self._n_scores = len(state["U"])
         self._dtype = state["U"].dtype
         self._biased = "offset" in state
+        if ratings is not None:
+            self._check(ratings, state)
         self._factors = {name: self._packed(state[name]) for name in ("U", "V")}
         self._offset = self._pack_offset(state.get("offset"))
         self._plain_offset = state.get("offset")
         self._one_hot = self._packed(np.eye(self._n_scores, dtype=self._dtype)[:, :, None])[:, :, 0]
+
+    def _check(self, ratings: Ratings, state: State) -> None:
+        """The kernels trust the rows: they are checked here, once."""
+        for rows, this, other in ((ratings.by_user, "U", "V"), (ratings.by_item, "V", "U")):
+            if len(rows) != state[this].shape[1]:
+                raise DataError(f"{len(rows):,} rows of ratings but {state[this].shape[1]:,} of factors")
+            _native.check_rows(rows.indptr, rows.indices, rows.score_index, state[other].shape[1], self._n_scores)
 
     def step(self, step: Step, tick: Tick | None = None) -> NDArray[np.float64]:
         require(step.kernel, self._engine)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -94,8 +96,9 @@ class BeMF(Recommender):
                 raise ParameterError("solver='mm' needs activation='logistic', whose bound it climbs; or use 'gd'")
         activation(self.activation)
         least = "above 0 for solver='mm'" if self._solver() == "mm" else "at least 0"
-        if not all(eta > 0 or (eta == 0 and self._solver() == "gd") for eta in self._regularization().values()):
-            raise ParameterError(f"regularization must be {least}; got {self.regularization!r}")
+        etas = self._regularization().values()
+        if not all(math.isfinite(eta) and (eta > 0 or (eta == 0 and self._solver() == "gd")) for eta in etas):
+            raise ParameterError(f"regularization must be finite and {least}; got {self.regularization!r}")
 
     def _solver(self) -> str:
         if self.solver != "auto":
@@ -109,11 +112,10 @@ class BeMF(Recommender):
 
     def _regularization(self) -> dict[str, float]:
         eta = self._setting("regularization")
-        try:
-            for_users, for_items = eta if isinstance(eta, tuple | list) else (eta, eta)
-            return {"user": float(for_users), "item": float(for_items)}
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"regularization must be a number or a pair of them; got {eta!r}") from error
+        pair = tuple(eta) if isinstance(eta, tuple | list) else (eta, eta)
+        if len(pair) != 2 or any(isinstance(each, bool) or not isinstance(each, Real) for each in pair):
+            raise ParameterError(f"regularization must be a number or a pair of them; got {eta!r}")
+        return dict(zip(("user", "item"), map(float, pair), strict=True))
 
     # -- what a model says of itself ---------------------------------------------------------------
 

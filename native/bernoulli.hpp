@@ -175,15 +175,15 @@ template <class T, int W, int P, int K, bool biased, class Psi, bool curvature> 
         if (biased) offset = own[0] + side_by_side<T, W, Q>([&](int) { return *static_cast<const V*>(s.offset); });
 
         const int row_bytes = k * int(sizeof(V));
-        const int ahead_by = look_ahead * row_bytes <= bytes_ahead ? look_ahead : bytes_ahead / row_bytes;
+        const int ratings_ahead = look_ahead * row_bytes <= bytes_ahead ? look_ahead : bytes_ahead / row_bytes;
+        const int32_t* ahead = s.indices + (to + ratings_ahead <= s.n_ratings ? ratings_ahead : 0);
         Running<Q> running;
         running.start(sums, k);
         Wide product = same<T, W * Q>(1), linear = {};
         for (int64_t j = from; j < to; j += Q) {
             const V* rows[Q];
             for (int q = 0; q < Q; ++q) {
-                const int64_t ahead = j + q + ahead_by < s.n_ratings ? j + q + ahead_by : j;
-                const char* coming = reinterpret_cast<const char*>(others + int64_t(s.indices[ahead]) * k);
+                const char* coming = reinterpret_cast<const char*>(others + int64_t(ahead[j + q]) * k);
                 for (int byte = 0; byte < row_bytes; byte += 64) __builtin_prefetch(coming + byte);
                 rows[q] = others + int64_t(s.indices[j + q]) * k;
             }

@@ -68,11 +68,6 @@ bool is_exact(const nb::dlpack::dtype& type) {
     return false;
 }
 
-int checked_threads(int n_threads) {
-    require(n_threads >= 1, "n_threads must be at least 1");
-    return n_threads;
-}
-
 bemf::Activation checked_activation(int activation) {
     require(activation >= 0 && activation <= int(bemf::Activation::cauchit), "no such activation");
     return bemf::Activation(activation);
@@ -144,22 +139,22 @@ struct BlockSweep {
 
 class Sweep {
   public:
-    Sweep(std::vector<BlockSweep> blocks, const bemf::Plan& plan, int n_threads, size_t number)
-        : blocks_(std::move(blocks)), plan_(plan), n_threads_(n_threads) {
+    Sweep(std::vector<BlockSweep> blocks, const bemf::Plan& plan, bemf::Threads& threads, size_t number)
+        : blocks_(std::move(blocks)), plan_(plan), threads_(threads) {
         bytes_ = 0;
         for (BlockSweep& block : blocks_) {
             const size_t bytes = (block.kernels.sums_size * number + 63) / 64 * 64;
             bytes_ = std::max(bytes_, bytes);
             if (plan_.n_pieces) block.pieces = aligned(bytes * plan_.n_pieces);
         }
-        room_ = aligned(bytes_ * n_threads_);
+        room_ = aligned(bytes_ * threads_.size());
         totals_.assign(blocks_.size() * plan_.tasks.size(), Totals{0, 0});
     }
 
     bool run(bool alone, Tick& tick, Totals& totals) {
         const int64_t n_tasks = plan_.tasks.size();
         const bool all = bemf::in_parallel(
-            n_tasks * blocks_.size(), n_threads_, alone,
+            n_tasks * blocks_.size(), threads_, alone,
             [&](int64_t task, int thread) { work(blocks_[task / n_tasks], plan_.tasks[task % n_tasks], totals_[task], thread); },
             tick);
         if (!all) return false;
@@ -199,7 +194,7 @@ class Sweep {
 
     std::vector<BlockSweep> blocks_;
     const bemf::Plan& plan_;
-    int n_threads_;
+    bemf::Threads& threads_;
     size_t bytes_;
     Memory room_;
     std::vector<Totals> totals_;
@@ -210,7 +205,7 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
                           Array<const int64_t, 1> indptr, Array<const int32_t, 1> indices,
                           Array<const uint8_t, 1> scores, Factors<4> self, ReadFactors<4> other,
                           ReadFactors<2> offset, ReadFactors<3> one_hot, double learning_rate, double regularization,
-                          int n_threads, nb::object progress) {
+                          bemf::Threads& threads, nb::object progress) {
     const InstructionSet& set = instruction_set(isa);
     const bool exact = is_exact(self.dtype());
     const size_t number = exact ? 8 : 4;
@@ -228,7 +223,6 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
     require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(indices.shape(0)) &&
                 indices.shape(0) == scores.shape(0),
             "indptr must go from 0 to the number of indices, which is that of scores");
-    checked_threads(n_threads);
 
     const bemf::Plan plan(indptr.data(), n_rows);
     std::vector<BlockSweep> blocks;
@@ -258,7 +252,7 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
     bool done;
     {
         const nb::gil_scoped_release no_gil;
-        Sweep sweep(std::move(blocks), plan, n_threads, number);
+        Sweep sweep(std::move(blocks), plan, threads, number);
         done = sweep.run(int64_t(indices.shape(0) * n_blocks) < bemf::alone_below, tick, totals);
         if (done) sweep.finish(number, totals);
     }
@@ -268,7 +262,7 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
 
 void bernoulli_forecast(const std::string& isa, int activation, bool biased, Array<const int32_t, 1> users,
                         Array<const int32_t, 1> items, ReadFactors<4> user_factors, ReadFactors<4> item_factors,
-                        ReadFactors<2> offset, Factors<2> probabilities, int n_threads, nb::object progress) {
+                        ReadFactors<2> offset, Factors<2> probabilities, bemf::Threads& threads, nb::object progress) {
     const InstructionSet& set = instruction_set(isa);
     const bool exact = is_exact(probabilities.dtype());
     const int n_lanes = int(user_factors.shape(3));
@@ -293,7 +287,6 @@ void bernoulli_forecast(const std::string& isa, int activation, bool biased, Arr
     check_block(item_factors, exact, {n_blocks, item_factors.shape(1), n_columns, width},
                 "the sides may differ in their rows alone");
     check_block(offset, exact, {n_blocks, width}, "offset must be (blocks, lanes)");
-    checked_threads(n_threads);
     require(items.shape(0) == users.shape(0) && probabilities.shape(0) == users.shape(0), "as many users as items");
 
     Tick tick(std::move(progress));
@@ -302,7 +295,7 @@ void bernoulli_forecast(const std::string& isa, int activation, bool biased, Arr
         const nb::gil_scoped_release no_gil;
         const int64_t n_tasks = (pairs.n_pairs + bemf::task_ratings - 1) / bemf::task_ratings;
         done = bemf::in_parallel(
-            n_tasks, n_threads, pairs.n_pairs * pairs.n_scores < bemf::alone_below,
+            n_tasks, threads, pairs.n_pairs * pairs.n_scores < bemf::alone_below,
             [&](int64_t task, int) {
                 const int64_t first = task * bemf::task_ratings;
                 set.bernoulli_forecast(pairs, first, std::min(first + bemf::task_ratings, pairs.n_pairs), n_lanes, exact);
@@ -345,6 +338,12 @@ int lanes(const std::string& isa, int n_scores, bool exact) { return instruction
 NB_MODULE(_native, m) {
     using namespace nb::literals;
     m.doc() = "The hot loops. Called by bemf.engines.native and bemf.ratings; not for use elsewhere.";
+    nb::class_<bemf::Threads>(m, "Threads", "Threads for one run; they end with this object.")
+        .def("__init__",
+             [](bemf::Threads* self, int n) {
+                 require(n >= 1, "there must be at least 1 thread");
+                 new (self) bemf::Threads(n);
+             }, "n"_a);
     m.def("instruction_sets", &instruction_sets, "The instruction sets of this machine, best first.");
     m.def("lanes", &lanes, "isa"_a, "n_scores"_a, "exact"_a, "How many scores one block of factors holds.");
     m.def("factors", &factors, "blocks"_a, "rows"_a, "columns"_a, "lanes"_a, "exact"_a, "Aligned zeros.");
@@ -352,9 +351,9 @@ NB_MODULE(_native, m) {
           "Refuses rows that would lead a kernel out of its arrays.");
     m.def("group", &group, "keys"_a, "n_keys"_a, "A stable counting sort: (indptr, order).");
     m.def("bernoulli_sweep", &bernoulli_sweep, "isa"_a, "solver"_a, "activation"_a, "biased"_a, "indptr"_a, "indices"_a,
-          "scores"_a, "self"_a.noconvert(), "other"_a, "offset"_a, "one_hot"_a, "learning_rate"_a, "regularization"_a, "n_threads"_a,
+          "scores"_a, "self"_a.noconvert(), "other"_a, "offset"_a, "one_hot"_a, "learning_rate"_a, "regularization"_a, "threads"_a,
           "progress"_a.none(), "One half-sweep, in place: (log-likelihood, squares) before it.");
     m.def("bernoulli_forecast", &bernoulli_forecast, "isa"_a, "activation"_a, "biased"_a, "users"_a, "items"_a,
-          "user_factors"_a, "item_factors"_a, "offset"_a, "probabilities"_a.noconvert(), "n_threads"_a, "progress"_a.none(),
+          "user_factors"_a, "item_factors"_a, "offset"_a, "probabilities"_a.noconvert(), "threads"_a, "progress"_a.none(),
           "The probabilities of pairs, in place.");
 }

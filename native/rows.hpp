@@ -1,18 +1,16 @@
-// Rows in parallel: fixed tasks of neighbouring rows, handed out to threads that live for one call.
+// Rows in parallel: fixed tasks of neighbouring rows, handed out to threads.
 //
 // What a task holds depends on the data alone and totals are added in the order of the tasks, so results
-// are the same for any number of threads. Threads that end with the call leave nothing for a fork or for
-// a second Python thread to trip over.
+// are the same for any number of threads.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 #include <vector>
+
+#include "threads.hpp"
 
 namespace bemf {
 
@@ -62,51 +60,26 @@ struct Plan {
     }
 };
 
-// Runs work(task, thread) for every task. Every 50 ms the calling thread calls tick(share of tasks done);
-// false stops the work. Returns whether all was done.
-template <class Work, class Tick>
-bool in_parallel(int64_t n_tasks, int n_threads, bool alone, Work work, Tick& tick) {
-    if (alone) {
-        for (int64_t task = 0; task < n_tasks; ++task) work(task, 0);
-        return true;
-    }
-    std::atomic<int64_t> next{0}, done{0};
+// Runs work(task, thread) for every task, on the calling thread and, unless it is to be alone, on the others.
+// Every 50 ms the calling thread calls tick(share of tasks handed out); false stops the work. Returns whether
+// all was done.
+template <class Work, class Tick> bool in_parallel(int64_t n_tasks, Threads& threads, bool alone, Work work, Tick& tick) {
+    using Clock = std::chrono::steady_clock;
+    std::atomic<int64_t> next{0};
     std::atomic<bool> stop{false};
-    std::mutex mutex;
-    std::condition_variable finished;
-    int running = 0;
-    auto loop = [&](int thread) {
-        for (int64_t task; !stop && (task = next++) < n_tasks; ++done) work(task, thread);
-        const std::lock_guard lock(mutex);
-        if (--running == 0) finished.notify_one();
-    };
-    std::vector<std::thread> threads;
-    threads.reserve(n_threads);
-    try {
-        for (int thread = 0; thread < n_threads; ++thread) {
-            {
-                const std::lock_guard lock(mutex);
-                ++running;
-            }
-            threads.emplace_back(loop, thread);
-        }
-    } catch (...) {  // no more threads to be had: the ones that started do it all
-        const std::lock_guard lock(mutex);
-        --running;
+    alone = alone || threads.size() == 1 || n_tasks == 1;
+    if (!alone)
+        threads.start([&](int thread) {
+            for (int64_t task; !stop && (task = next++) < n_tasks;) work(task, thread);
+        });
+    auto ticked = Clock::now();
+    for (int64_t task; !stop && (task = next++) < n_tasks;) {
+        work(task, 0);
+        if (Clock::now() - ticked < between_ticks) continue;
+        if (!tick(double(task + 1) / double(n_tasks))) stop = true;
+        ticked = Clock::now();
     }
-    if (threads.empty()) {
-        for (int64_t task = 0; task < n_tasks; ++task) work(task, 0);
-        return true;
-    }
-    {
-        std::unique_lock lock(mutex);
-        while (!finished.wait_for(lock, between_ticks, [&] { return running == 0; })) {
-            lock.unlock();
-            if (!tick(double(done) / double(n_tasks))) stop = true;
-            lock.lock();
-        }
-    }
-    for (auto& thread : threads) thread.join();
+    if (!alone) threads.wait();
     return !stop;
 }
 

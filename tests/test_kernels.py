@@ -29,7 +29,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 def both(problem: Problem, step: Step, dtype: str, isa: str, n_threads: int = 1) -> Any:
     """The state before, and totals and state after the step, native and reference."""
     before = problem.state(dtype)
-    out = [before]
+    out: list[Any] = [before]
     for engine in (NativeEngine(n_threads, isa), ReferenceEngine()):
         state = before if engine.name == "native" else {n: b.astype(np.float64) for n, b in before.items()}
         with closing(engine.place("bernoulli", state, problem.ratings)) as run:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import copy
-import json
 import multiprocessing
-import os
 import pickle
 import re
-import signal
-import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -61,135 +54,6 @@ def large() -> bemf.Ratings:
     return synthetic(20_000, 1_000, 800_000)
 
 
-# -- Ctrl-C ----------------------------------------------------------------------------------------
-
-FITS = """
-import json, signal, sys, time
-import numpy as np
-import bemf
-from test_robustness import synthetic
-
-def say(**facts):
-    print(json.dumps(facts), flush=True)
-
-def announce(_):
-    if not announced:
-        announced.append(True)
-        say(going=True)
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has none
-ratings = synthetic(*json.loads(sys.argv[1]))
-setting = json.loads(sys.argv[2])
-rng = np.random.default_rng(0)
-init = [rng.random((5, n, setting["n_factors"])) for n in (len(ratings.users), len(ratings.items))]
-for _ in range(3):
-    announced = []
-    model = bemf.BeMF(solver="mm", biases=False, n_threads=2, **setting)
-    reports = {sys.argv[3]: announce if sys.argv[3] == "progress" else [announce]}
-    try:
-        model.fit(ratings, init=init, **reports)
-        say(finished=True)
-    except KeyboardInterrupt:
-        at = time.monotonic()
-        say(
-            at=at,
-            n_iter=model.n_iter_,
-            objective=model.history_["objective"],
-            moved=[
-                float((block != before.astype(np.float32)).any(axis=(0, 2)).mean())
-                for block, before in zip((model.user_factors_, model.item_factors_), init)
-            ],
-            finite=bool(np.isfinite(model.forecast(ratings).probabilities).all()),
-        )
-if model.n_iter_:
-    model.set_params(warm_start=True, n_iterations=2).fit(ratings)
-    say(n_iter=model.n_iter_, objective=model.history_["objective"])
-"""
-
-
-class Interrupted:
-    """A process that fits three times, is interrupted each time, and tells of it."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def says(self) -> dict[str, Any]:
-        assert self._process.stdout
-        return dict(json.loads(self._process.stdout.readline()))
-
-    def interrupt(self, after: float) -> tuple[float, dict[str, Any]]:
-        """How long it took until the exception was there, and what the model was then."""
-        assert self.says() == {"going": True}
-        time.sleep(after)
-        before = time.monotonic()
-        self._process.send_signal(signal.SIGINT)
-        told = self.says()
-        return told["at"] - before, told
-
-
-@contextmanager
-def fits_elsewhere(data: tuple[int, int, int], report: str, **setting: Any) -> Iterator[Interrupted]:
-    command = [sys.executable, "-c", FITS, json.dumps(data), json.dumps(setting), report]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        try:
-            yield Interrupted(process)
-        finally:
-            process.kill()
-
-
-@pytest.mark.slow
-def test_a_long_fit_can_be_interrupted_and_goes_on() -> None:
-    with fits_elsewhere((50_000, 2_000, 1_500_000), "callbacks", n_factors=8, n_iterations=10_000) as fits:
-        times, facts = zip(*(fits.interrupt(after) for after in (0.3, 0.41, 0.53)), strict=True)
-        went_on = fits.says()
-    assert statistics.median(times) <= 0.5
-    for told in facts:
-        assert 1 <= told["n_iter"] < 10_000
-        assert len(told["objective"]) == told["n_iter"] + 1
-        assert np.all(np.diff(told["objective"][:-1]) > 0)
-        assert np.isnan(told["objective"][-1])  # what the last iteration reached was not measured
-        assert told["moved"] == [1, 1]
-        assert told["finite"]
-    assert went_on["n_iter"] == 2
-    assert len(went_on["objective"]) == facts[-1]["n_iter"] + 2 + 1
-    assert went_on["objective"][-3] > facts[-1]["objective"][-2]
-    assert went_on["objective"][-1] > went_on["objective"][-3]
-
-
-@pytest.mark.slow
-def test_a_long_half_sweep_can_be_interrupted() -> None:
-    with fits_elsewhere((60_000, 500, 1_000_000), "progress", n_factors=64, n_iterations=1) as fits:
-        times, facts = zip(*(fits.interrupt(after) for after in (0.2, 0.1, 0.15)), strict=True)
-    assert statistics.median(times) <= 0.5
-    for told in facts:
-        of_users, of_items = told["moved"]
-        assert 0 < of_users < 1, "the interrupt did not come in the first half-sweep"
-        assert of_items == 0
-        assert told["n_iter"] == 0
-        assert told["finite"]
-
-
-def test_an_interrupted_model_is_the_one_of_as_many_iterations(ratings: bemf.Ratings) -> None:
-    def interrupt(iteration: bemf.Iteration) -> None:
-        if iteration.number == 3:
-            raise KeyboardInterrupt
-
-    model = bemf.BeMF(random_state=0)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(ratings, callbacks=[interrupt])
-    whole = bemf.BeMF(random_state=0, n_iterations=3).fit(ratings)
-    assert model.n_iter_ == 3
-    assert {name: block.tobytes() for name, block in model.state_.items()} == {
-        name: block.tobytes() for name, block in whole.state_.items()
-    }
-    assert model.history_["objective"][:-1] == whole.history_["objective"][:3]
-    assert np.isnan(model.history_["objective"][-1])
-    model.set_params(warm_start=True, n_iterations=2).fit(ratings)
-    five = bemf.BeMF(random_state=0, n_iterations=5).fit(ratings)
-    assert model.history_["objective"] == five.history_["objective"]
-
-
 # -- progress and callbacks ------------------------------------------------------------------------
 
 
@@ -218,7 +82,7 @@ def test_progress_on_the_reference_engine() -> None:
     bemf.BeMF(engine="reference", n_iterations=4, random_state=0).fit(some, progress=shares.append)
     assert np.all(np.diff(shares) >= 0)
     assert 0 < shares[0] < shares[-1] == 1
-    assert len(shares) >= 4
+    assert len(shares) >= 3
 
 
 def test_progress_of_many_short_iterations() -> None:
@@ -510,153 +374,3 @@ def test_instruction_sets_agree(setting: dict[str, Any], n_scores: int, dtype: s
     for engine in engines[1:]:  # and a model goes from one to another
         moved = copy.deepcopy(models[0]).set_params(engine=engine)
         np.testing.assert_allclose(moved.forecast(ratings).probabilities, first, rtol=0, atol=tolerance)
-
-
-# -- the native functions, called wrongly ------------------------------------------------------------
-
-LANES = _native.lanes(ISAS[0], 5, exact=False)
-
-
-def block(n_rows: int, n_columns: int = 3, lanes: int = LANES, exact: bool = False) -> NDArray[Any]:
-    return _native.factors(1, n_rows, n_columns, lanes, exact)
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
-def right_sweep() -> dict[str, Any]:
-    return {
-        "isa": ISAS[0],
-        "solver": 2,
-        "activation": 0,
-        "biased": True,
-        "indptr": np.array([0, 2, 3]),
-        "indices": np.array([0, 1, 2], dtype=np.int32),
-        "scores": np.array([0, 1, 4], dtype=np.uint8),
-        "self": block(2),
-        "other": block(3),
-        "offset": block(1, 1)[:, 0, 0],
-        "one_hot": block(5, 1)[:, :, 0],
-        "learning_rate": 0.1,
-        "regularization": 1.0,
-        "n_threads": 1,
-        "progress": None,
-    }
-
-
-def right_forecast() -> dict[str, Any]:
-    return {
-        "isa": ISAS[0],
-        "activation": 0,
-        "biased": True,
-        "users": np.array([0, 1], dtype=np.int32),
-        "items": np.array([2, 0], dtype=np.int32),
-        "user_factors": block(2),
-        "item_factors": block(3),
-        "offset": block(1, 1)[:, 0, 0],
-        "probabilities": np.empty((2, 5), dtype=np.float32),
-        "n_threads": 1,
-        "progress": None,
-    }
-
-
-def test_native_functions_called_rightly() -> None:
-    log_likelihood, squares = _native.bernoulli_sweep(**right_sweep())
-    assert log_likelihood == pytest.approx(15 * np.log(0.5))
-    assert squares == 0
-    given = right_forecast()
-    _native.bernoulli_forecast(**given)
-    np.testing.assert_allclose(given["probabilities"], 0.2)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("isa", "mmx"),
-        ("isa", None),
-        ("solver", "mm"),
-        ("indptr", np.array([0, 3])),
-        ("indptr", np.array([], dtype=np.int64)),
-        ("indptr", np.array([[0, 2, 3]])),
-        ("indptr", None),
-        ("indices", np.array([0, 1], dtype=np.int32)),
-        ("indices", "012"),
-        ("scores", np.array([0, 1, 4, 0], dtype=np.uint8)),
-        ("self", block(2, exact=True)),
-        ("self", block(2).astype(np.int32)),
-        ("self", block(2)[0]),
-        ("self", block(4)),
-        ("self", block(2, lanes=2 * LANES)),
-        ("self", read_only(block(2))),
-        ("self", None),
-        ("other", block(3, exact=True)),
-        ("other", block(3)[0]),
-        ("offset", np.zeros((1, LANES))),
-        ("offset", np.zeros(LANES, dtype=np.float32)),
-        ("one_hot", np.zeros((1, 5, LANES))),
-        ("one_hot", np.zeros((1, 0, LANES), dtype=np.float32)),
-        ("one_hot", np.zeros((1, 1000, LANES), dtype=np.float32)),
-        ("learning_rate", "fast"),
-        ("n_threads", 2**40),
-        ("n_threads", None),
-    ],
-)
-def test_a_sweep_called_wrongly(name: str, value: Any) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        _native.bernoulli_sweep(**right_sweep() | {name: value})
-
-
-def test_a_sweep_of_too_many_factors() -> None:
-    with pytest.raises(ValueError, match="at most 64"):
-        _native.bernoulli_sweep(**right_sweep() | {"self": block(2, 66), "other": block(3, 66)})
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("isa", "mmx"),
-        ("users", np.array([0], dtype=np.int32)),
-        ("users", np.array([[0, 1]], dtype=np.int32)),
-        ("items", np.array([0, 1, 2], dtype=np.int32)),
-        ("user_factors", block(2, lanes=2 * LANES)),
-        ("user_factors", block(2, exact=True)),
-        ("user_factors", block(2)[0]),
-        ("item_factors", block(3, exact=True)),
-        ("probabilities", np.empty((1, 5), dtype=np.float32)),
-        ("probabilities", np.empty((2, 5))),
-        ("probabilities", np.empty((2, 200), dtype=np.float32)),
-        ("probabilities", np.empty((2, 5), dtype=np.int32)),
-        ("probabilities", np.empty(10, dtype=np.float32)),
-        ("probabilities", read_only(np.empty((2, 5), dtype=np.float32))),
-    ],
-)
-def test_a_forecast_called_wrongly(name: str, value: Any) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        _native.bernoulli_forecast(**right_forecast() | {name: value})
-
-
-def test_pairs_out_of_range_are_unknown() -> None:
-    for users, items in (([-1, 0], [0, -1]), ([2, 2**31 - 1], [0, 0]), ([0, 1], [3, -(2**31)])):
-        given = right_forecast()
-        ids = {"users": np.array(users, dtype=np.int32), "items": np.array(items, dtype=np.int32)}
-        _native.bernoulli_forecast(**given | ids)
-        assert np.isnan(given["probabilities"]).all()
-
-
-@pytest.mark.parametrize(
-    ("keys", "n_keys"),
-    [([1], 1), ([-1], 1), ([0], 0), ([[0]], 1), (None, 1), ([0], "1"), ([0], 1.5)],
-)
-def test_a_grouping_called_wrongly(keys: Any, n_keys: Any) -> None:
-    given: Any = None if keys is None else np.array(keys, dtype=np.int32)
-    with pytest.raises((TypeError, ValueError)):
-        _native.group(given, n_keys)
-
-
-def test_more_memory_than_there_is() -> None:
-    with pytest.raises(MemoryError):
-        _native.group(np.array([], dtype=np.int32), 2**62)
-    with pytest.raises(MemoryError):
-        _native.factors(1, 2**40, 2**10, 16, exact=True)

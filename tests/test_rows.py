@@ -158,8 +158,8 @@ def test_timestamps_keep_their_unit_and_days_are_seconds(dates: Any, numbers: li
     [
         (pa.array([1, None, None]), "2 dates are missing;drop these rows or the date column"),
         (pa.array([TIMES[0], None, None]), "2 dates are missing"),
-        ([1, np.nan, 3], "without gaps"),
-        ([1, np.inf, 3], "without gaps"),
+        ([1, np.nan, 3], "1 dates are missing or infinite"),
+        ([1, np.inf, 3], "1 dates are missing or infinite"),
         (["monday", "tuesday", "friday"], "must be numbers or timestamps"),
         (pa.array(["monday", "tuesday", "friday"]), "must be numbers or timestamps"),
         ([True, False, True], "must be numbers or timestamps"),

@@ -4,6 +4,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+class Threads:
+    def __init__(self, n: int) -> None: ...
+
 def instruction_sets() -> list[str]: ...
 def lanes(isa: str, n_scores: int, exact: bool) -> int: ...
 def factors(blocks: int, rows: int, columns: int, lanes: int, exact: bool) -> NDArray[Any]: ...
@@ -25,7 +28,7 @@ def bernoulli_sweep(
     one_hot: NDArray[Any],
     learning_rate: float,
     regularization: float,
-    n_threads: int,
+    threads: Threads,
     progress: Callable[[float], object] | None,
 ) -> tuple[float, float]: ...
 def bernoulli_forecast(
@@ -38,6 +41,6 @@ def bernoulli_forecast(
     item_factors: NDArray[Any],
     offset: NDArray[Any],
     probabilities: NDArray[Any],
-    n_threads: int,
+    threads: Threads,
     progress: Callable[[float], object] | None,
 ) -> None: ...

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from typing import IO, Any, Literal
@@ -27,6 +29,8 @@ USUAL_NAMES = {
 DELIMITERS = ("::", "\t", ";", ",", "|")
 UNIT_SEPARATOR = "\x1f"
 BLOCK = 1 << 22
+START = 1 << 16
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
 
 
 def read_table(
@@ -43,12 +47,16 @@ def read_table(
     if isinstance(source, str | PathLike) and not os.path.exists(source):
         raise DataError(f"{name} does not exist")
     try:
-        kind = _kind(source)
-        if kind == "parquet":
-            return _read_parquet(source, columns)
-        if kind == "arrow":
-            return _read_arrow(source, columns)
-        return _read_text(source, columns, delimiter, header)
+        if isinstance(source, str | PathLike) and os.path.isdir(source):
+            return _read_folder(source, columns)
+        open_again = _opener(source)
+        with open_again() as stream:
+            start = bytes(stream.read(START))
+        if start[:4] == b"PAR1":
+            return _read_parquet(open_again, columns)
+        if start[:6] == b"ARROW1":
+            return _read_arrow(open_again, columns)
+        return _read_text(_decompressed(open_again, start), columns, delimiter, header)
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
     except (pa.ArrowException, OSError, EOFError) as error:
@@ -58,15 +66,23 @@ def read_table(
 def frame_columns(frame: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
     """The user, item, rating and perhaps date columns of a frame of any library."""
     import narwhals as nw
+    import pyarrow as pa
 
     try:
         table = nw.from_native(frame)
-    except TypeError as error:
-        raise DataError(f"a frame of pandas, polars or pyarrow is needed; got {type(frame).__name__}") from error
-    if isinstance(table, nw.LazyFrame):
-        table = table.collect()
-    chosen = _choose(list(table.columns), columns)
-    return {role: table.get_column(str(name)).to_arrow() for role, name in chosen.items()}
+        if isinstance(table, nw.LazyFrame):
+            table = table.collect()
+        chosen = _choose(list(table.columns), columns)
+    except (TypeError, nw.exceptions.NarwhalsError) as error:
+        kind = type(frame).__name__
+        raise DataError(f"a frame of pandas, polars or pyarrow is needed; got {kind} ({error})") from error
+    out = {}
+    for role, name in chosen.items():
+        try:
+            out[role] = table.get_column(name).to_arrow()
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataError(f"the {role} column is not of one kind: {error}") from error
+    return out
 
 
 def to_frame(columns: dict[str, Any], kind: Literal["pandas", "polars", "pyarrow"]) -> Any:
@@ -116,82 +132,86 @@ def _named(names: list[Any], role: str, said: Column) -> Any:
     raise DataError(f"no column {said!r} for {role}; there are {', '.join(map(repr, names))}")
 
 
-# -- binary files ------------------------------------------------------------------------------------
-
-
-def _kind(source: Any) -> str:
-    if not isinstance(source, str | PathLike):
-        return "text"
-    if os.path.isdir(source):
-        return "parquet"
-    with open(source, "rb") as file:
-        start = file.read(6)
-    return "parquet" if start[:4] == b"PAR1" else "arrow" if start == b"ARROW1" else "text"
-
-
-def _read_parquet(source: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
-    import pyarrow.dataset as ds
-
-    data = ds.dataset(source, format="parquet")
-    chosen = _choose(data.schema.names, columns)
-    table = data.to_table(columns=list(chosen.values()))
-    return {role: table.column(name) for role, name in chosen.items()}
-
-
-def _read_arrow(source: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
-    import pyarrow.feather as feather
-
-    names = _arrow_names(source)
-    chosen = _choose(names, columns)
-    table = feather.read_table(source, columns=list(chosen.values()))
-    return {role: table.column(name) for role, name in chosen.items()}
-
-
-def _arrow_names(source: Any) -> list[str]:
-    import pyarrow as pa
-
-    with pa.memory_map(os.fspath(source)) as file:
-        return list(pa.ipc.open_file(file).schema.names)
-
-
-# -- text --------------------------------------------------------------------------------------------
+# -- any file ----------------------------------------------------------------------------------------
 
 
 def _opener(source: Any) -> Callable[[], Any]:
-    """Opens the source as a readable Arrow stream, again and again; files are decompressed by their ending."""
+    """Opens the source as an Arrow stream, again and again."""
     import pyarrow as pa
 
     if isinstance(source, str | PathLike):
-        return lambda: pa.input_stream(os.fspath(source), compression="detect")
+        return lambda: pa.OSFile(os.fspath(source), "rb")
     content = source.read()
     if isinstance(content, str):
         content = content.encode()
     return lambda: pa.BufferReader(content)
 
 
-def _read_text(
-    source: Any, columns: dict[str, Column | None], delimiter: str | None, header: bool | None
-) -> dict[str, Any]:
+def _decompressed(open_again: Callable[[], Any], start: bytes) -> Callable[[], Any]:
     import pyarrow as pa
 
-    open_again = _opener(source)
+    for magic, kind in COMPRESSED.items():
+        if start.startswith(magic):
+            return lambda: pa.CompressedInputStream(open_again(), kind)
+    return open_again
+
+
+def _read_parquet(open_again: Callable[[], Any], columns: dict[str, Column | None]) -> dict[str, Any]:
+    import pyarrow.parquet as pq
+
     with open_again() as stream:
-        start = stream.read(1 << 16)
+        file = pq.ParquetFile(stream)
+        chosen = _choose(file.schema_arrow.names, columns)
+        table = file.read(columns=list(chosen.values()))
+    return {role: table.column(name) for role, name in chosen.items()}
+
+
+def _read_folder(source: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
+    import pyarrow.dataset as ds
+
+    data = ds.dataset(source, format="parquet")
+    if not data.files:
+        raise DataError("there is no Parquet file in this folder")
+    chosen = _choose(data.schema.names, columns)
+    table = data.to_table(columns=list(chosen.values()))
+    return {role: table.column(name) for role, name in chosen.items()}
+
+
+def _read_arrow(open_again: Callable[[], Any], columns: dict[str, Column | None]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    with open_again() as stream:
+        table = pa.ipc.open_file(stream).read_all()
+    chosen = _choose(table.column_names, columns)
+    return {role: table.column(name) for role, name in chosen.items()}
+
+
+# -- text --------------------------------------------------------------------------------------------
+
+
+def _read_text(
+    open_again: Callable[[], Any], columns: dict[str, Column | None], delimiter: str | None, header: bool | None
+) -> dict[str, Any]:
+    with open_again() as stream:
+        start = bytes(stream.read(START)).removeprefix(b"\xef\xbb\xbf")
     if not start.strip():
         raise DataError("there are no ratings: the file is empty")
-    lines = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()[:2]
+    lines = [line.removesuffix("\r") for line in start.decode("utf-8", "replace").split("\n")]
     delimiter = delimiter or _delimiter(lines[0])
-    rows = [[field.strip().strip('"') for field in line.split(delimiter)] for line in lines]
+    rows = list(_fields(lines if len(start) < START else lines[:-1] or lines, delimiter))
     if header is None:
         header = not any(_is_number(field) for field in rows[0])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
     chosen = _choose(names, columns) if header else _numbered(names, columns)
-    example = dict(zip(names, rows[-1], strict=False)).get(chosen["rating"], "")
-    text = _Text(open_again, delimiter, names, chosen, header, "," if delimiter == ";" and "," in example else ".")
-    try:
-        return text.read()
-    except pa.ArrowInvalid as error:
-        return text.read_carefully(error)
+    place = names.index(chosen["rating"])
+    comma = delimiter == ";" and any(len(row) > place and "," in row[place] for row in rows[header:])
+    return _Text(open_again, delimiter, names, chosen, header, "," if comma else ".").read()
+
+
+def _fields(lines: list[str], delimiter: str) -> Iterator[list[str]]:
+    if len(delimiter) > 1:
+        lines, delimiter = [line.replace(delimiter, UNIT_SEPARATOR) for line in lines], UNIT_SEPARATOR
+    return ([field.strip() for field in row] for row in csv.reader(lines, delimiter=delimiter))
 
 
 def _delimiter(line: str) -> str:
@@ -233,13 +253,32 @@ class _Text:
     header: bool
     decimal_point: str
 
+    @property
+    def _is_long(self) -> bool:
+        """Whether the delimiter is more than Arrow can split on: one byte."""
+        return len(self.delimiter.encode()) > 1
+
     def read(self) -> dict[str, Any]:
+        """Ratings are numbers, or true and false; ids are whole numbers, or else texts.
+
+        The kinds are tried one after the other: where Arrow guesses them itself it holds all texts in memory.
+        """
         import pyarrow as pa
 
-        return self._parse({self.chosen["rating"]: pa.float64()})
+        ids, numbers = (pa.int64(), pa.float64(), pa.large_string()), (pa.float64(), pa.bool_())
+        for rating, user, item in itertools.product(numbers, ids, ids):
+            kinds = {self.chosen["item"]: item, self.chosen["user"]: user, self.chosen["rating"]: rating}
+            try:
+                return self._parse(kinds)
+            except pa.ArrowInvalid as raised:
+                error = raised
+        if "UTF8" in str(error):
+            raise DataError(f"the file is not UTF-8 text; convert it ({error})")
+        self._diagnose()
+        raise error
 
-    def read_carefully(self, error: Exception) -> dict[str, Any]:
-        """After `error`: says which rows are wrong; ids that only began like numbers are read as strings."""
+    def _diagnose(self) -> None:
+        """Says which rows of an unreadable file are wrong."""
         import pyarrow as pa
 
         uneven: list[Any] = []
@@ -250,44 +289,42 @@ class _Text:
 
         columns = self._parse(dict.fromkeys(self.chosen.values(), pa.large_string()), note)
         if uneven:
-            shown = "; ".join(f"line {row.number}: {row.text[:60]!r}" for row in uneven[:3])
+            shown = "; ".join(
+                f"line {row.number}: {row.text.replace(UNIT_SEPARATOR, self.delimiter)[:60]!r}" for row in uneven[:3]
+            )
             raise DataError(
                 f"{len(uneven):,} lines do not have the {uneven[0].expected_columns} columns of the first ({shown})"
             )
-        columns["rating"] = self._as_numbers(columns["rating"])
-        if "date" in columns:
-            raise DataError(f"the date column is not of one kind: {error}")
-        return columns
+        self._refuse_words(columns["rating"])
 
-    def _as_numbers(self, texts: Any) -> Any:
-        import pyarrow as pa
+    def _refuse_words(self, texts: Any) -> None:
         import pyarrow.compute as pc
 
-        texts = pc.replace_substring(texts, self.decimal_point, ".")
-        pattern = r"^\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+|inf|infinity|nan)\s*$"
+        point = "," if self.decimal_point == "," else r"\."
+        pattern = rf"^[ \t]*[-+]?(\d+({point}\d*)?([eE][-+]?\d+)?|{point}\d+|(?i:inf|infinity|nan))[ \t]*$"
         bad = np.flatnonzero(np.asarray(pc.fill_null(pc.invert(pc.match_substring_regex(texts, pattern)), False)))
         if len(bad):
             shown = ", ".join(f"{texts[int(row)].as_py()!r} at row {row:,}" for row in bad[:3])
             raise DataError(f"{len(bad):,} ratings are no numbers: {shown}. Correct or drop these rows")
-        return pc.utf8_trim_whitespace(texts).cast(pa.float64())
 
     def _parse(self, types: dict[str, Any], on_uneven: Callable[[Any], str] | None = None) -> dict[str, Any]:
-        from pyarrow import csv
+        from pyarrow import csv as arrow_csv
 
         with self.open() as stream:
-            table = csv.read_csv(
-                _one_byte_delimiters(stream, self.delimiter) if len(self.delimiter) > 1 else stream,
-                read_options=csv.ReadOptions(
+            table = arrow_csv.read_csv(
+                _one_byte_delimiters(stream, self.delimiter) if self._is_long else stream,
+                read_options=arrow_csv.ReadOptions(
                     column_names=self.names, skip_rows=int(self.header), block_size=BLOCK, use_threads=on_uneven is None
                 ),
-                parse_options=csv.ParseOptions(
-                    delimiter=UNIT_SEPARATOR if len(self.delimiter) > 1 else self.delimiter,
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=UNIT_SEPARATOR if self._is_long else self.delimiter,
                     invalid_row_handler=on_uneven,
                 ),
-                convert_options=csv.ConvertOptions(
+                convert_options=arrow_csv.ConvertOptions(
                     include_columns=list(dict.fromkeys(self.chosen.values())),
                     column_types=types,
                     strings_can_be_null=True,
+                    null_values=[""],
                     decimal_point=self.decimal_point,
                 ),
             )

@@ -45,6 +45,9 @@ def arranged(
     n_items: int,
 ) -> tuple[Rows, NDArray[np.int64]]:
     """The ratings by user, then item, and where each came from."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()  # what reading a file left, before this takes its own share
     order = _native.group(item_index, n_items)[1]
     indptr, second = _native.group(user_index[order], n_users)
     order = order[second]

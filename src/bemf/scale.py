@@ -13,21 +13,23 @@ from bemf.words import counted, listed
 
 MOST_SCORES = 256
 MOST_INFERRED = 32
-PART = 1 << 20  # ratings at a time, where NumPy would make 64-bit copies of all
+PART = 1 << 17  # ratings at a time, where NumPy would make 64-bit copies of all
 
 
 def as_values(column: Any) -> NDArray[np.float64]:
     """A column of ratings as finite numbers."""
     import pyarrow as pa
 
-    if isinstance(column, pa.ChunkedArray | pa.Array):
-        if column.null_count:
-            column = column.fill_null(float("nan")) if pa.types.is_floating(column.type) else column.cast(pa.float64())
-        column = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
     try:
+        if isinstance(column, pa.ChunkedArray | pa.Array):
+            if pa.types.is_temporal(column.type):
+                raise DataError(f"ratings must be numbers; got {column.type}")
+            column = column.cast(pa.float64()).to_numpy(**_COPYING[isinstance(column, pa.Array)])
+        if np.asarray(column).dtype.kind in "mM":
+            raise DataError(f"ratings must be numbers; got {np.asarray(column).dtype}")
         values = np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"ratings must be numbers: {error}") from error
+    except (TypeError, ValueError) as error:  # Arrow's own are ValueErrors too
+        raise error if isinstance(error, DataError) else DataError(f"ratings must be numbers: {error}") from error
     if values.ndim != 1:
         raise DataError(f"ratings must be one column; got an array of shape {values.shape}")
     if not np.isfinite(values).all():
@@ -37,11 +39,11 @@ def as_values(column: Any) -> NDArray[np.float64]:
             f"{counted(len(where), 'rating')} missing or infinite ({n_missing:,} missing, {len(where) - n_missing:,} "
             f"infinite); first at row {', '.join(f'{each:,}' for each in where[:3])}. Drop these rows"
         )
-    return values
+    return values + 0.0 if (values == 0).any() else values  # -0 is 0
 
 
 def as_dates(column: Any) -> NDArray[np.int64]:
-    """Dates as integers that order them; timestamps keep the unit they have."""
+    """Dates as integers that order them: whole numbers as they are, timestamps in the unit they have."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray | pa.Array):
@@ -51,13 +53,35 @@ def as_dates(column: Any) -> NDArray[np.int64]:
             column = column.cast(pa.timestamp("s"))
         if pa.types.is_timestamp(column.type):
             column = column.cast(pa.int64())
-        column = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+        column = column.to_numpy(**_COPYING[isinstance(column, pa.Array)])
     dates = np.asarray(column)
+    if dates.ndim != 1:
+        raise DataError(f"dates must be one column; got an array of shape {dates.shape}")
     if dates.dtype.kind == "M":
-        dates = dates.astype("datetime64[s]").astype(np.int64)
-    if dates.dtype.kind not in "iuf" or not np.isfinite(dates).all():
-        raise DataError(f"dates must be numbers or timestamps without gaps; got {dates.dtype}")
-    return dates.astype(np.int64)
+        if np.isnat(dates).any():
+            raise DataError(f"{int(np.isnat(dates).sum()):,} dates are missing; drop these rows or the date column")
+        days = np.datetime_data(dates.dtype)[0] in ("Y", "M", "W", "D")
+        return dates.astype("datetime64[s]" if days else dates.dtype).view(np.int64)
+    return _whole(dates)
+
+
+def _whole(dates: NDArray[Any]) -> NDArray[np.int64]:
+    if dates.dtype.kind not in "iuf":
+        raise DataError(f"dates must be numbers or timestamps; got {dates.dtype}")
+    if dates.dtype.kind == "f" and not np.isfinite(dates).all():
+        raise DataError(f"{int((~np.isfinite(dates)).sum()):,} dates are missing or infinite; drop these rows")
+    with np.errstate(invalid="ignore"):
+        whole = dates.astype(np.int64)
+    wrong = np.flatnonzero((whole != dates) | (whole < 0) & (dates > 0))
+    if len(wrong):
+        raise DataError(
+            f"{len(wrong):,} dates are no whole numbers of 64 bits (first {dates[wrong[0]]!r} at row {wrong[0]:,}); "
+            "round them, or give timestamps"
+        )
+    return whole
+
+
+_COPYING = {True: {"zero_copy_only": False}, False: {}}  # how Arrow's arrays, and its chunked ones, are told to copy
 
 
 def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -65,6 +89,8 @@ def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if len(values) == 0:
+        raise DataError("there are no ratings, so their scale must be given: scores=…")
     scale = np.sort(pc.unique(pa.array(values)).to_numpy())
     if len(scale) > MOST_INFERRED or len(scale) > max(10, len(values) // 2):
         raise DataError(

@@ -28,8 +28,12 @@ class Vocabulary:
     """
 
     def __init__(self, ids: Any, what: str = "id") -> None:
+        import pyarrow.compute as pc
+
         self._ids = as_ids(ids, what)
         self.what = what
+        if len(pc.unique(self._ids)) < len(self._ids):
+            raise DataError(f"{len(self._ids) - len(pc.unique(self._ids)):,} {what} ids stand there more than once")
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -41,13 +45,13 @@ class Vocabulary:
         return iter(self._ids.to_pylist())
 
     def __contains__(self, one: object) -> bool:
-        return bool(self.index([one])[0] >= 0)
+        try:
+            return bool(self.index([one])[0] >= 0)
+        except DataError:
+            return False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and bool(self._ids.equals(other._ids))
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(one) for one in self._ids[:3].to_pylist())
@@ -69,7 +73,9 @@ class Vocabulary:
         import pyarrow.compute as pc
 
         wanted = as_ids(ids, self.what)
-        if len(wanted) and wanted.type != self._ids.type:
+        if len(wanted) == 0:
+            return np.empty(0, dtype=np.int32)
+        if wanted.type != self._ids.type:
             ours, theirs = ("integers" if each.type == pa.int64() else "strings" for each in (self._ids, wanted))
             raise DataError(f"{self.what} ids are {ours} here, but {theirs} were given")
         found = pc.index_in(wanted, value_set=self._ids).fill_null(-1)
@@ -103,7 +109,10 @@ class Vocabulary:
         if n < 0 or offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
             raise DataError(f"the {what} ids' offsets do not fit their bytes")
         ids = pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
-        ids.validate(full=True)
+        try:
+            ids.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"the {what} ids are no UTF-8 text: {error}") from error
         return cls(ids, what)
 
     def take(self, indexes: NDArray[Any]) -> pa.Array:
@@ -174,7 +183,7 @@ def _as_arrow(values: Any, what: str) -> pa.ChunkedArray:
         values = values if hasattr(values, "dtype") else list(values)
         try:
             values = pa.array(values, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise DataError(f"{what} ids must be all integers or all strings ({error})") from error
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 

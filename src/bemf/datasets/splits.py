@@ -120,7 +120,8 @@ def _draws(
     order = np.lexsort((kind, np.concatenate(seen)))  # by row, the user before the item
     drawn = np.empty(len(order), dtype=np.float32)
     drawn[order] = JavaRandom(seed).floats(len(order))
-    return drawn[kind == 0] <= np.float32(test_users), drawn[kind == 1] <= np.float32(test_items)
+    # as Java compares: a float with a double
+    return drawn[kind == 0] <= np.float64(test_users), drawn[kind == 1] <= np.float64(test_items)
 
 
 def _renumbered(

@@ -54,6 +54,7 @@ class NativeBernoulliRun:
         self._n_scores = len(state["U"])
         self._dtype = state["U"].dtype
         self._biased = "offset" in state
+        self._threads = _native.Threads(engine.n_threads)
         if ratings is not None:
             self._check(ratings, state)
         self._factors = {name: self._packed(state[name]) for name in ("U", "V")}
@@ -87,7 +88,7 @@ class NativeBernoulliRun:
             one_hot=self._one_hot,
             learning_rate=step.parameters.get("learning_rate", 0.0),
             regularization=step.parameters.get("regularization", 0.0),
-            n_threads=self._engine.n_threads,
+            threads=self._threads,
             progress=tick,
         )
         return np.array(totals)
@@ -107,7 +108,7 @@ class NativeBernoulliRun:
             item_factors=self._factors["V"],
             offset=self._offset,
             probabilities=out,
-            n_threads=self._engine.n_threads,
+            threads=_native.Threads(self._engine.n_threads),
             progress=None,
         )
         return out
@@ -120,6 +121,7 @@ class NativeBernoulliRun:
 
     def close(self) -> None:
         self._factors = {}
+        self._threads = _native.Threads(1)
 
     def _packed(self, block: NDArray[Any]) -> NDArray[Any]:
         """The block with scores in lanes: itself, if it was made so, or a copy."""

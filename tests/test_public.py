@@ -188,21 +188,21 @@ def stub() -> list[ast.stmt]:
     return ast.parse(source).body
 
 
-FUNCTIONS = {node.name: node for node in stub() if isinstance(node, ast.FunctionDef)}
-CLASSES = {node.name for node in stub() if isinstance(node, ast.ClassDef)}
+NATIVE_FUNCTIONS = {node.name: node for node in stub() if isinstance(node, ast.FunctionDef)}
+NATIVE_CLASSES = {node.name for node in stub() if isinstance(node, ast.ClassDef)}
 
 
 def test_the_stub_names_the_native_functions() -> None:
     there = {name for name, thing in vars(_native).items() if callable(thing) and not name.startswith("_")}
-    assert set(FUNCTIONS) | CLASSES == there
+    assert set(NATIVE_FUNCTIONS) | NATIVE_CLASSES == there
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NATIVE_FUNCTIONS)
 def test_the_stub_has_the_native_parameters(name: str) -> None:
     """nanobind writes the signature first in the docstring."""
     function: Callable[..., Any] = getattr(_native, name)
     signature = (function.__doc__ or "").splitlines()[0]
-    assert [each.arg for each in FUNCTIONS[name].args.args] == parameters(signature)
+    assert [each.arg for each in NATIVE_FUNCTIONS[name].args.args] == parameters(signature)
 
 
 def parameters(signature: str) -> list[str]:
@@ -214,5 +214,5 @@ def parameters(signature: str) -> list[str]:
 
 
 def test_native_functions_are_described() -> None:
-    for name in FUNCTIONS:
+    for name in NATIVE_FUNCTIONS:
         assert len((getattr(_native, name).__doc__ or "").strip().splitlines()) >= 2

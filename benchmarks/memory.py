@@ -38,7 +38,7 @@ class Memory:
     @property
     def most(self) -> float:
         """What the fit may take: its factors and a tenth of all."""
-        return self.in_lanes + 0.1 * (self.ratings + self.in_lanes)
+        return self.factors + 0.1 * (self.ratings + self.factors)
 
 
 def of_fit(ratings: Ratings, n_factors: int, n_iterations: int = 2) -> Memory | None:
@@ -65,12 +65,12 @@ def measured(folder: str, n_scores: int, n_factors: int, n_iterations: int) -> d
     before = resident("VmRSS")
     model.fit(ratings)
     growth = resident("VmHWM") - before
-    lanes = _native.lanes(NativeEngine().isa, n_scores, False)
+    lanes = sum(_native.blocks(NativeEngine().isa, n_scores, False))
     n_columns = (len(users) + len(items)) * n_factors
     return {
         "ratings": sum(getattr(rows, name).nbytes for rows in (by_user, by_item) for name in ARRAYS),
         "factors": n_columns * n_scores * 4,
-        "in_lanes": n_columns * -(-n_scores // lanes) * lanes * 4,
+        "in_lanes": n_columns * lanes * 4,
         "growth": growth,
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bemf.engines import State
+from bemf.engines import Block, State
 from bemf.ratings import Ratings
 from bemf.rows import Rows
 
@@ -38,9 +38,9 @@ class Loop:
     lanes: int
     sweep: Callable[..., None]
 
-    def pack(self, plain: NDArray[Any]) -> Floats:
+    def pack(self, plain: Block) -> Floats:
         """The factors in this loop's order, its score axis filled up with zeros."""
-        wide = np.zeros((self.lanes, *plain.shape[1:]), dtype=np.float32)
+        wide = np.zeros((self.lanes, *plain[0].shape), dtype=np.float32)
         wide[: len(plain)] = plain
         return np.ascontiguousarray(wide.transpose(self.axes))
 

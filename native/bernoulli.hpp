@@ -10,9 +10,16 @@
 namespace BEMF_ISA_NAMESPACE {
 
 constexpr int max_columns = 65;   // 64 factors and a bias
-constexpr int stretch = 64;       // ratings between two tidyings of the running sums
+constexpr int stretch = 120;      // ratings between two tidyings of the running sums; 2^stretch must not overflow
 constexpr int look_ahead = 64;    // ratings between asking for a row and using it,
 constexpr int bytes_ahead = 16384;  // unless their rows would push each other out of the cache
+
+// The terms of a stretch: their log-likelihood is linear - doubled / 2 - log product.
+template <class T, int W> struct Terms {
+    Lanes<T, W> product = same<T, W>(1);
+    Lanes<T, W> linear = {};
+    Lanes<T, W> doubled = {};
+};
 
 // The log-likelihood so far. Most of it is -log of a product of numbers in [1, 2], kept as mantissa and
 // exponent so that one logarithm serves thousands of ratings.
@@ -38,16 +45,18 @@ template <class T, int W> struct Likelihood {
 
 struct Logistic {
     template <class T, int W>
-    [[gnu::always_inline]] static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Lanes<T, W>& weight, Lanes<T, W>& product,
-                             Lanes<T, W>& linear, bool curvature) {
+    [[gnu::always_inline]] static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Terms<T, W>* terms,
+                                                    Lanes<T, W>* weight) {
         const Lanes<T, W> a = magnitude<T, W>(x);
         const Lanes<T, W> e = decay<W>(a);
         const Lanes<T, W> d = 1 + e;
         const Lanes<T, W> r = 1 / d;
-        product *= d;
-        linear += hit * x;
-        linear -= T(0.5) * (x + a);
-        if (curvature) weight = bound_weight<T, W>(a, e, r);
+        if (terms) {
+            terms->product *= d;
+            terms->linear += hit * x;
+            terms->doubled += x + a;
+        }
+        if (weight) *weight = bound_weight<T, W>(a, e, r);
         return hit - (x >= 0 ? r : e * r);
     }
 
@@ -71,13 +80,13 @@ struct Logistic {
 // log psi(y x) with y = +1 for a hit and -1 for a miss, and its derivative y psi'(y x) / psi(y x).
 template <class Scalar> struct Symmetric {
     template <class T, int W>
-    static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Lanes<T, W>&, Lanes<T, W>&, Lanes<T, W>& linear, bool) {
+    static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Terms<T, W>* terms, Lanes<T, W>*) {
         Lanes<T, W> out;
         for (int lane = 0; lane < W; ++lane) {
             const double y = hit[lane] > 0 ? 1 : -1;
             double log_value, slope;
             Scalar::log_value_and_slope(y * double(x[lane]), log_value, slope);
-            linear[lane] += T(log_value);
+            if (terms) terms->linear[lane] += T(log_value);
             out[lane] = T(y * slope);
         }
         return out;
@@ -116,7 +125,7 @@ struct CauchitScalar {
 
 // K columns known when compiled, 0: as many as the data says. P ratings side by side in one vector, where
 // the machine's vectors are wider than the scores.
-template <class T, int W, int P, int K, bool biased, class Psi, bool curvature> struct Bernoulli {
+template <class T, int W, int P, int K, bool biased, class Psi, bool curvature, bool measured> struct Bernoulli {
     using V = Lanes<T, W>;
     static constexpr int room = K ? K : max_columns;
     static constexpr int room_curvature = curvature ? room * (room + 1) / 2 : 1;
@@ -179,7 +188,7 @@ template <class T, int W, int P, int K, bool biased, class Psi, bool curvature> 
         const int32_t* ahead = s.indices + (to + ratings_ahead <= s.n_ratings ? ratings_ahead : 0);
         Running<Q> running;
         running.start(sums, k);
-        Wide product = same<T, W * Q>(1), linear = {};
+        Terms<T, W * Q> terms;
         for (int64_t j = from; j < to; j += Q) {
             const V* rows[Q];
             for (int q = 0; q < Q; ++q) {
@@ -190,17 +199,18 @@ template <class T, int W, int P, int K, bool biased, class Psi, bool curvature> 
             const Wide hit = side_by_side<T, W, Q>([&](int q) { return one_hot[s.scores[j + q]]; });
             Wide v[room];
             for (int c = 0; c < k; ++c) v[c] = side_by_side<T, W, Q>([&](int q) { return rows[q][c]; });
-            Wide x = biased ? offset + v[0] : Wide{};
-            for (int c = first; c < k; ++c) x += own[c] * v[c];
+            Wide x = biased ? offset + v[0] : own[0] * v[0];
+            for (int c = 1; c < k; ++c) x += own[c] * v[c];
             Wide weight;
-            const Wide error = Psi::template error<T, W * Q>(x, hit, weight, product, linear, curvature);
+            const Wide error = Psi::template error<T, W * Q>(x, hit, measured ? &terms : nullptr, curvature ? &weight : nullptr);
             if (biased) running.gradient[0] += error;
             for (int c = first; c < k; ++c) running.gradient[c] += error * v[c];
             if (curvature) add_weights<W * Q>(running.weights, weight, v, k);
         }
         running.finish(sums, k);
-        likelihood.tidy(fold<T, W, Q>(product, [](auto a, auto b) { return a * b; }),
-                        fold<T, W, Q>(linear, [](auto a, auto b) { return a + b; }));
+        if (!measured) return;
+        likelihood.tidy(fold<T, W, Q>(terms.product, [](auto a, auto b) { return a * b; }),
+                        fold<T, W, Q>(terms.linear - T(0.5) * terms.doubled, [](auto a, auto b) { return a + b; }));
     }
 
     template <int L> static void add_weights(Lanes<T, L>* weights, Lanes<T, L> weight, const Lanes<T, L>* v, int k) {
@@ -262,8 +272,10 @@ template <class T, int W, int P, int K, bool biased, class Psi, bool curvature> 
         Likelihood<T, W> likelihood;
         for (int64_t row = first_row; row < last_row; ++row) {
             if (s.indptr[row] == s.indptr[row + 1]) continue;  // a row without ratings is left as it is
-            clear(sums, columns(s));
-            add(s, row, s.indptr[row], s.indptr[row + 1], sums, likelihood);
+            if (measured || s.solver != bemf::Solver::look) {
+                clear(sums, columns(s));
+                add(s, row, s.indptr[row], s.indptr[row + 1], sums, likelihood);
+            }
             step(s, row, sums, &totals.squares);
         }
         totals.log_likelihood += likelihood.total(s.n_scores);
@@ -292,34 +304,33 @@ template <class T, int W, bool biased, class Psi>
 void forecast_pairs(const bemf::Pairs& p, int64_t from, int64_t to) {
     using V = Lanes<T, W>;
     const int k = p.n_columns;
-    const int n_blocks = (p.n_scores + W - 1) / W;
     const V* users = static_cast<const V*>(p.user_factors);
     const V* items = static_cast<const V*>(p.item_factors);
-    const V* offset = static_cast<const V*>(p.offset);
+    const V offset = *static_cast<const V*>(p.offset);
     for (int64_t j = from; j < to; ++j) {
         const int64_t ahead = j + look_ahead < to ? j + look_ahead : j;
         __builtin_prefetch(users + int64_t(p.users[ahead]) * k);
         __builtin_prefetch(items + int64_t(p.items[ahead]) * k);
-        T* out = static_cast<T*>(p.probabilities) + j * p.n_scores;
-        if (uint32_t(p.users[j]) >= p.n_users || uint32_t(p.items[j]) >= p.n_items) {
-            for (int score = 0; score < p.n_scores; ++score) out[score] = T(__builtin_nan(""));
-            continue;
-        }
-        T sum = 0;
-        for (int block = 0; block < n_blocks; ++block) {
-            const V* u = users + (block * p.n_users + p.users[j]) * k;
-            const V* v = items + (block * p.n_items + p.items[j]) * k;
-            V x = biased ? offset[block] + u[0] + v[0] : V{};
+        V value = same<T, W>(T(__builtin_nan("")));
+        if (uint32_t(p.users[j]) < p.n_users && uint32_t(p.items[j]) < p.n_items) {
+            const V* u = users + int64_t(p.users[j]) * k;
+            const V* v = items + int64_t(p.items[j]) * k;
+            V x = biased ? offset + u[0] + v[0] : V{};
             for (int c = biased ? 1 : 0; c < k; ++c) x += u[c] * v[c];
-            const V value = Psi::template value<T, W>(x);
-            const int n = p.n_scores - block * W < W ? p.n_scores - block * W : W;
-            for (int lane = 0; lane < n; ++lane) {
-                out[block * W + lane] = value[lane];
-                sum += value[lane];
-            }
+            value = Psi::template value<T, W>(x);
         }
-        const T scale = sum == 0 ? 0 : 1 / sum, even = sum == 0 ? T(1) / p.n_scores : 0;
-        for (int score = 0; score < p.n_scores; ++score) out[score] = out[score] * scale + even;
+        T* out = static_cast<T*>(p.probabilities) + j * p.all_scores;
+        for (int lane = 0; lane < p.n_scores; ++lane) out[lane] = value[lane];
+    }
+}
+
+// Makes the probabilities of each pair sum to one; where all are nothing, they are even.
+template <class T> void normalize(T* probabilities, int n_scores, int64_t from, int64_t to) {
+    for (T* each = probabilities + from * n_scores; each < probabilities + to * n_scores; each += n_scores) {
+        T sum = 0;
+        for (int score = 0; score < n_scores; ++score) sum += each[score];
+        const T scale = sum == 0 ? 0 : 1 / sum, even = sum == 0 ? T(1) / n_scores : 0;
+        for (int score = 0; score < n_scores; ++score) each[score] = each[score] * scale + even;
     }
 }
 

@@ -11,43 +11,48 @@ using bemf::HalfSweep;
 using bemf::Pairs;
 using bemf::Solver;
 
-constexpr int most_lanes(bool exact) { return BEMF_BYTES / (exact ? 8 : 4); }
+template <class T> constexpr int most_lanes = BEMF_BYTES / sizeof(T);
 
-// The narrowest vector that holds all scores, or the widest there is, several times.
+// The widest vector that the scores fill, to four bytes of a lane: ten scores take a block of 8 and one of 4.
 int lanes(int n_scores, bool exact) {
-    int width = exact ? 2 : 4;
-    while (width < n_scores && width < most_lanes(exact)) width *= 2;
+    int width = exact ? most_lanes<double> : most_lanes<float>;
+    const int narrowest = exact ? 2 : 4;
+    while (width > narrowest && width > (n_scores + narrowest - 1) / narrowest * narrowest) width /= 2;
     return width;
 }
 
-template <class T, int W, bool biased, bool curvature, int K> BernoulliKernels by_columns(const HalfSweep& s) {
+template <class T, int W, bool biased, bool curvature, bool measured, int K>
+BernoulliKernels by_columns(const HalfSweep& s) {
     if constexpr (K > 0) {
-        if (s.n_columns != K) return by_columns<T, W, biased, curvature, K - 1>(s);
+        if (s.n_columns != K) return by_columns<T, W, biased, curvature, measured, K - 1>(s);
     }
-    constexpr bool exact = sizeof(T) == 8;
-    constexpr int side_by_side = exact || K == 0 ? 1 : most_lanes(false) / W;
-    return Bernoulli<T, W, side_by_side, K, biased, Logistic, curvature>::kernels(s);
+    constexpr int side_by_side = sizeof(T) == 8 || K == 0 ? 1 : most_lanes<float> / W;
+    return Bernoulli<T, W, side_by_side, K, biased, Logistic, curvature, measured>::kernels(s);
 }
 
-template <class T, int W, bool biased> BernoulliKernels by_solver(const HalfSweep& s) {
+template <class T, int W, bool biased, bool measured> BernoulliKernels by_solver(const HalfSweep& s) {
     if (s.activation == Activation::probit)
-        return Bernoulli<T, W, 1, 0, biased, Symmetric<ProbitScalar>, false>::kernels(s);
+        return Bernoulli<T, W, 1, 0, biased, Symmetric<ProbitScalar>, false, measured>::kernels(s);
     if (s.activation == Activation::cauchit)
-        return Bernoulli<T, W, 1, 0, biased, Symmetric<CauchitScalar>, false>::kernels(s);
+        return Bernoulli<T, W, 1, 0, biased, Symmetric<CauchitScalar>, false, measured>::kernels(s);
     constexpr bool exact = sizeof(T) == 8;
-    if (s.solver == Solver::bound) return by_columns<T, W, biased, true, exact ? 0 : 6>(s);
-    return by_columns<T, W, biased, false, exact ? 0 : 9>(s);
+    if (s.solver == Solver::bound) return by_columns<T, W, biased, true, measured, exact ? 0 : 6>(s);
+    return by_columns<T, W, biased, false, measured, exact ? 0 : 9>(s);
+}
+
+template <class T, int W, bool biased> BernoulliKernels by_measure(const HalfSweep& s) {
+    return s.measured ? by_solver<T, W, biased, true>(s) : by_solver<T, W, biased, false>(s);
 }
 
 template <class T, int W> BernoulliKernels by_lanes(const HalfSweep& s, int width) {
     if constexpr (W > 16 / sizeof(T)) {
         if (width < W) return by_lanes<T, W / 2>(s, width);
     }
-    return s.biased ? by_solver<T, W, true>(s) : by_solver<T, W, false>(s);
+    return s.biased ? by_measure<T, W, true>(s) : by_measure<T, W, false>(s);
 }
 
 BernoulliKernels bernoulli(const HalfSweep& s, int width, bool exact) {
-    return exact ? by_lanes<double, most_lanes(true)>(s, width) : by_lanes<float, most_lanes(false)>(s, width);
+    return exact ? by_lanes<double, most_lanes<double>>(s, width) : by_lanes<float, most_lanes<float>>(s, width);
 }
 
 template <class T, int W, class Psi> void forecast_by_bias(const Pairs& p, int64_t from, int64_t to) {
@@ -66,8 +71,13 @@ template <class T, int W> void forecast_by_lanes(const Pairs& p, int64_t from, i
 }
 
 void forecast(const Pairs& p, int64_t from, int64_t to, int width, bool exact) {
-    exact ? forecast_by_lanes<double, most_lanes(true)>(p, from, to, width)
-          : forecast_by_lanes<float, most_lanes(false)>(p, from, to, width);
+    exact ? forecast_by_lanes<double, most_lanes<double>>(p, from, to, width)
+          : forecast_by_lanes<float, most_lanes<float>>(p, from, to, width);
+}
+
+void normalize_pairs(void* probabilities, int n_scores, int64_t from, int64_t to, bool exact) {
+    exact ? normalize(static_cast<double*>(probabilities), n_scores, from, to)
+          : normalize(static_cast<float*>(probabilities), n_scores, from, to);
 }
 
 }  // namespace
@@ -79,6 +89,7 @@ void forecast(const Pairs& p, int64_t from, int64_t to, int width, bool exact) {
 namespace bemf {
 namespace BEMF_ISA_NAMESPACE {
 extern const InstructionSet instruction_set = {BEMF_QUOTED(BEMF_ISA_NAMESPACE), ::BEMF_ISA_NAMESPACE::lanes,
-                                               ::BEMF_ISA_NAMESPACE::bernoulli, ::BEMF_ISA_NAMESPACE::forecast};
+                                               ::BEMF_ISA_NAMESPACE::bernoulli, ::BEMF_ISA_NAMESPACE::forecast,
+                                               ::BEMF_ISA_NAMESPACE::normalize_pairs};
 }
 }  // namespace bemf

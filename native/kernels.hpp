@@ -10,7 +10,8 @@ enum class Solver : int { look, gradient, bound };
 enum class Activation : int { logistic, probit, cauchit };
 
 // One half-sweep of a block of scores: the rows of `self` change, those of `other` are only read.
-// Factors lie as [row][column][lane]; with biases, column 0 holds them.
+// Factors lie as [row][column][lane]; with biases, column 0 holds them. Lanes beyond the block's scores hold
+// zeros and stay so: their offset is such that nothing ever comes to them.
 struct HalfSweep {
     const int64_t* indptr;
     const int32_t* indices;
@@ -23,6 +24,7 @@ struct HalfSweep {
     int n_columns;
     int n_scores;  // real ones among the block's lanes
     bool biased;
+    bool measured;  // whether the log-likelihood is wanted
     Solver solver;
     Activation activation;
     double learning_rate;
@@ -34,19 +36,19 @@ struct Totals {
     double squares;  // of the factors as they were before the step
 };
 
-// The probabilities of pairs: every block of both sides is read.
+// The probabilities of pairs, as far as one block of scores goes: psi of each, not yet made to sum to one.
 struct Pairs {
-    const int32_t* users;  // out of range (-1: unknown): the row of probabilities becomes NaN
+    const int32_t* users;  // out of range (-1: unknown): the block's part of the row becomes NaN
     const int32_t* items;
-    const void* user_factors;  // [block][row][column][lane]
+    const void* user_factors;  // [row][column][lane]
     const void* item_factors;
-    const void* offset;  // [block][lane]
-    void* probabilities;  // [pair][score]
-    int64_t n_pairs;
+    const void* offset;  // [lane]
+    void* probabilities;  // [pair][score], from the block's first score on
     int64_t n_users;
     int64_t n_items;
     int n_columns;
-    int n_scores;
+    int n_scores;    // of the block
+    int all_scores;  // of the scale: from one pair's probabilities to the next's
     bool biased;
     Activation activation;
 };
@@ -62,9 +64,10 @@ struct BernoulliKernels {
 
 struct InstructionSet {
     const char* name;
-    int (*lanes)(int n_scores, bool exact);  // exact: float64
+    int (*lanes)(int n_scores, bool exact);  // of the first block of so many scores; exact: float64
     BernoulliKernels (*bernoulli)(const HalfSweep&, int lanes, bool exact);
     void (*bernoulli_forecast)(const Pairs&, int64_t first, int64_t last, int lanes, bool exact);
+    void (*normalize)(void* probabilities, int n_scores, int64_t first, int64_t last, bool exact);
 };
 
 #if defined(__x86_64__)

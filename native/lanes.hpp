@@ -62,7 +62,7 @@ template <int W> inline Lanes<float, W> decay(Lanes<float, W> a) {
     // As integers, which order like the floats they are: one instruction, where floats would take three.
     constexpr int32_t farthest = 0x42ae0000;  // 87
     const Mask<float, W> i = bits<float, W>(a);
-    a = from_bits<float, W>(i < farthest ? i : farthest - Mask<float, W>{});
+    a = from_bits<float, W>(i > farthest ? farthest - Mask<float, W>{} : i);
     const Lanes<float, W> shifted = round - a * log2e;
     const Lanes<float, W> n = shifted - round;
     const Lanes<float, W> f = -a * log2e - n;

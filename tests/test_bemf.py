@@ -154,11 +154,11 @@ def test_history_is_the_objective_of_the_factors(setting: dict[str, Any]) -> Non
     model = bemf.BeMF(**setting, regularization=(0.5, 2.0), random_state=0, dtype="float64", n_iterations=7).fit(
         ratings
     )
-    U, V = model.state_["U"], model.state_["V"]
+    U, V = np.asarray(model.state_["U"]), np.asarray(model.state_["V"])
     users, items = ratings.user_index, ratings.item_index
     x = np.einsum("dpk,dpk->dp", model.user_factors_[:, users], model.item_factors_[:, items])
     if "offset" in model.state_:
-        x += model.state_["offset"][:, None] + U[:, users, 0] + V[:, items, 0]
+        x += np.asarray(model.state_["offset"])[:, None] + U[:, users, 0] + V[:, items, 0]
     hit = np.arange(5)[:, None] == ratings.score_index
     log_likelihood = -np.sum(np.log1p(np.exp(np.where(hit, -x, x))))
     rated = [rows.counts > 0 for rows in (ratings.by_user, ratings.by_item)]

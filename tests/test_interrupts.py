@@ -138,8 +138,8 @@ def test_an_interrupted_model_is_the_one_of_as_many_iterations(ratings: bemf.Rat
         model.fit(ratings, callbacks=[interrupt])
     whole = bemf.BeMF(random_state=0, n_iterations=3).fit(ratings)
     assert model.n_iter_ == 3
-    assert {name: block.tobytes() for name, block in model.state_.items()} == {
-        name: block.tobytes() for name, block in whole.state_.items()
+    assert {name: np.asarray(block).tobytes() for name, block in model.state_.items()} == {
+        name: np.asarray(block).tobytes() for name, block in whole.state_.items()
     }
     assert model.history_["objective"][:-1] == whole.history_["objective"][:3]
     assert np.isnan(model.history_["objective"][-1])

@@ -34,7 +34,7 @@ def both(problem: Problem, step: Step, dtype: str, isa: str, n_threads: int = 1)
         state = before if engine.name == "native" else {n: b.astype(np.float64) for n, b in before.items()}
         with closing(engine.place("bernoulli", state, problem.ratings)) as run:
             totals = run.step(step)
-            out += [totals, run.fetch()]
+            out += [totals, {name: np.asarray(block) for name, block in run.fetch().items()}]
     return out
 
 
@@ -135,14 +135,29 @@ def test_256_scores(isa: str, dtype: str, kernel: str) -> None:
 @each_isa
 @each_dtype
 @pytest.mark.parametrize("kernel", ["bernoulli.gradient", "bernoulli.bound"])
-def test_a_row_so_long_that_it_is_cut(isa: str, dtype: str, kernel: str) -> None:
+@pytest.mark.parametrize("n_scores", [5, 10])
+def test_a_row_so_long_that_it_is_cut(isa: str, dtype: str, kernel: str, n_scores: int) -> None:
     rng = np.random.default_rng(1)
-    ratings = random_ratings(rng, 3, 40_000, 5, 0.01, long_row=True)
+    ratings = random_ratings(rng, 3, 40_000, n_scores, 0.01, long_row=True)
     assert ratings.by_user.counts.max() > 2 * 16_384  # more than two pieces: see native/rows.hpp
-    U, V = (rng.normal(0, 1, (5, n, 3)) for n in (3, 40_000))
-    problem = Problem(ratings, U, V, rng.normal(0, 1, 5))
+    U, V = (rng.normal(0, 1, (n_scores, n, 3)) for n in (3, 40_000))
+    problem = Problem(ratings, U, V, rng.normal(0, 1, n_scores))
     parameters = {"activation": "logistic", "learning_rate": 1e-4, "regularization": 1.0}
     assert_half_sweep(problem, Step(kernel, "user", parameters), dtype, isa)
+
+
+@each_isa
+@each_dtype
+@settings(max_examples=15)
+@given(problem=problems(), kernel=st.sampled_from(["bernoulli.gradient", "bernoulli.bound", "bernoulli.look"]))
+def test_what_is_not_measured_moves_all_the_same(isa: str, dtype: str, problem: Problem, kernel: str) -> None:
+    parameters = {"activation": "logistic", "learning_rate": 0.02, "regularization": 0.16}
+    (_, totals, after, _, _), (_, unmeasured_totals, unmeasured, twin_totals, _) = (
+        both(problem, Step(kernel, "user", parameters, measured), dtype, isa) for measured in (True, False)
+    )
+    np.testing.assert_array_equal(unmeasured["U"], after["U"])
+    np.testing.assert_array_equal(unmeasured_totals, [0, totals[1]])
+    np.testing.assert_allclose(unmeasured_totals, twin_totals, rtol=TOLERANCE[dtype])
 
 
 @each_dtype

@@ -13,11 +13,11 @@ from bemf import _native
 from bemf.rows import Rows
 
 ISAS = _native.instruction_sets()
-LANES = _native.lanes(ISAS[0], 5, exact=False)
+LANES = _native.blocks(ISAS[0], 5, exact=False)
 
 
-def block(n_rows: int, n_columns: int = 3, lanes: int = LANES, exact: bool = False) -> NDArray[Any]:
-    return _native.factors(1, n_rows, n_columns, lanes, exact)
+def blocks(n_rows: int, n_columns: int = 3, lanes: list[int] = LANES, exact: bool = False) -> list[NDArray[Any]]:
+    return [_native.factors(n_rows, n_columns, each, exact) for each in lanes]
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -36,14 +36,14 @@ def right_sweep() -> dict[str, Any]:
         "isa": ISAS[0],
         "solver": 2,
         "activation": 0,
-        "biased": True,
+        "measured": True,
+        "n_scores": 5,
         "indptr": np.array([0, 2, 3]),
         "indices": np.array([0, 1, 2], dtype=np.int32),
         "scores": np.array([0, 1, 4], dtype=np.uint8),
-        "self": block(2),
-        "other": block(3),
-        "offset": block(1, 1)[:, 0, 0],
-        "one_hot": block(5, 1)[:, :, 0],
+        "self": blocks(2),
+        "other": blocks(3),
+        "offset": np.zeros(5, dtype=np.float32),
         "learning_rate": 0.1,
         "regularization": 1.0,
         "threads": _native.Threads(1),
@@ -55,12 +55,11 @@ def right_forecast() -> dict[str, Any]:
     return {
         "isa": ISAS[0],
         "activation": 0,
-        "biased": True,
         "users": np.array([0, 1], dtype=np.int32),
         "items": np.array([2, 0], dtype=np.int32),
-        "user_factors": block(2),
-        "item_factors": block(3),
-        "offset": block(1, 1)[:, 0, 0],
+        "user_factors": blocks(2),
+        "item_factors": blocks(3),
+        "offset": np.zeros(5, dtype=np.float32),
         "probabilities": np.empty((2, 5), dtype=np.float32),
         "threads": _native.Threads(1),
         "progress": None,
@@ -89,29 +88,33 @@ def test_native_functions_called_rightly() -> None:
         ("indices", np.array([0, 1], dtype=np.int32)),
         ("indices", "012"),
         ("scores", np.array([0, 1, 4, 0], dtype=np.uint8)),
-        ("self", block(2, exact=True)),
-        ("self", block(2).astype(np.int32)),
-        ("self", block(2)[0]),
-        ("self", block(4)),
-        ("self", block(2, lanes=2 * LANES)),
-        ("self", read_only(block(2))),
+        ("n_scores", 0),
+        ("n_scores", -5),
+        ("n_scores", 100),
+        ("n_scores", 2**20),
+        ("self", blocks(2, exact=True)),
+        ("self", [each.astype(np.int32) for each in blocks(2)]),
+        ("self", [each[0] for each in blocks(2)]),
+        ("self", []),
+        ("self", blocks(2) * 2),
+        ("self", blocks(4)),
+        ("self", blocks(2, lanes=[2 * each for each in LANES])),
+        ("self", [read_only(each) for each in blocks(2)]),
+        ("self", [misaligned(each) for each in blocks(2)]),
         ("self", None),
-        ("other", block(3, exact=True)),
-        ("other", block(3)[0]),
-        ("offset", np.zeros((1, LANES))),
-        ("offset", np.zeros(LANES, dtype=np.float32)),
-        ("one_hot", np.zeros((1, 5, LANES))),
-        ("one_hot", np.zeros((1, 0, LANES), dtype=np.float32)),
-        ("one_hot", np.zeros((1, 1000, LANES), dtype=np.float32)),
+        ("other", blocks(3, exact=True)),
+        ("other", [each[0] for each in blocks(3)]),
+        ("offset", np.zeros(5)),
+        ("offset", np.zeros(4, dtype=np.float32)),
+        ("offset", np.zeros((1, 5), dtype=np.float32)),
         ("learning_rate", "fast"),
         ("threads", 1),
         ("threads", None),
         ("solver", 3),
         ("activation", 3),
         ("activation", 1),  # has no bound
-        ("self", block(2)[:, :, :, ::-1]),
-        ("other", block(3, 4)),
-        ("offset", misaligned(block(1, 1)[:, 0, 0])),
+        ("self", [each[:, :, ::-1] for each in blocks(2)]),
+        ("other", blocks(3, 4)),
         ("indptr", np.array([0, 2, 4])),
         ("indptr", np.array([1, 2, 3])),
     ],
@@ -121,9 +124,28 @@ def test_a_sweep_called_wrongly(name: str, value: Any) -> None:
         _native.bernoulli_sweep(**right_sweep() | {name: value})
 
 
+def test_blocks_of_differing_rows() -> None:
+    """Ten scores fill two blocks on most machines; both must be of the same rows."""
+    given = right_sweep() | {"n_scores": 10, "offset": np.zeros(10, dtype=np.float32)}
+    lanes = _native.blocks(ISAS[0], 10, exact=False)
+    uneven = [_native.factors(2 + place, 3, each, False) for place, each in enumerate(lanes)]
+    with pytest.raises(ValueError, match="differ in their rows"):
+        _native.bernoulli_sweep(**given | {"self": uneven, "other": blocks(3, lanes=lanes)})
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("isa", ISAS)
+def test_blocks_hold_all_scores_and_few_more(isa: str, exact: bool) -> None:
+    narrowest = 2 if exact else 4
+    for n_scores in range(1, 257):
+        lanes = _native.blocks(isa, n_scores, exact)
+        assert n_scores <= sum(lanes) < n_scores + narrowest
+        assert lanes == sorted(lanes, reverse=True)
+
+
 def test_a_sweep_of_too_many_factors() -> None:
     with pytest.raises(ValueError, match="from 1 to 64"):
-        _native.bernoulli_sweep(**right_sweep() | {"self": block(2, 66), "other": block(3, 66)})
+        _native.bernoulli_sweep(**right_sweep() | {"self": blocks(2, 66), "other": blocks(3, 66)})
 
 
 @pytest.mark.parametrize(
@@ -133,14 +155,16 @@ def test_a_sweep_of_too_many_factors() -> None:
         ("users", np.array([0], dtype=np.int32)),
         ("users", np.array([[0, 1]], dtype=np.int32)),
         ("items", np.array([0, 1, 2], dtype=np.int32)),
-        ("user_factors", block(2, lanes=2 * LANES)),
-        ("user_factors", block(2, exact=True)),
-        ("user_factors", block(2)[0]),
-        ("item_factors", block(3, exact=True)),
+        ("user_factors", blocks(2, lanes=[2 * each for each in LANES])),
+        ("user_factors", blocks(2, exact=True)),
+        ("user_factors", [each[0] for each in blocks(2)]),
+        ("user_factors", []),
+        ("item_factors", blocks(3, exact=True)),
         ("probabilities", np.empty((1, 5), dtype=np.float32)),
         ("activation", -1),
-        ("offset", np.zeros((1, LANES))),
-        ("item_factors", block(3, 4)),
+        ("offset", np.zeros(5)),
+        ("offset", np.zeros(6, dtype=np.float32)),
+        ("item_factors", blocks(3, 4)),
         ("probabilities", np.empty((2, 5))),
         ("probabilities", np.empty((2, 200), dtype=np.float32)),
         ("probabilities", np.empty((2, 5), dtype=np.int32)),
@@ -175,7 +199,7 @@ def test_more_memory_than_there_is() -> None:
     with pytest.raises(MemoryError):
         _native.group(np.array([], dtype=np.int32), 2**62)
     with pytest.raises(MemoryError):
-        _native.factors(1, 2**40, 2**10, 16, exact=True)
+        _native.factors(2**40, 2**10, 16, exact=True)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def indexed(pairs: NDArray[np.int64], n_users: int, n_items: int, n_scores: int)
 
 def bits(model: bemf.BeMF) -> dict[str, Any]:
     """All that a fit finds, to the last bit."""
-    return {name: block.tobytes() for name, block in model.state_.items()} | {"history": model.history_}
+    return {name: np.asarray(block).tobytes() for name, block in model.state_.items()} | {"history": model.history_}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,8 @@ class Threads:
     def __init__(self, n: int) -> None: ...
 
 def instruction_sets() -> list[str]: ...
-def lanes(isa: str, n_scores: int, exact: bool) -> int: ...
-def factors(blocks: int, rows: int, columns: int, lanes: int, exact: bool) -> NDArray[Any]: ...
+def blocks(isa: str, n_scores: int, exact: bool) -> list[int]: ...
+def factors(rows: int, columns: int, lanes: int, exact: bool) -> NDArray[Any]: ...
 def check_rows(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], scores: NDArray[np.uint8], n_columns: int, n_scores: int
 ) -> None: ...
@@ -18,14 +18,14 @@ def bernoulli_sweep(
     isa: str,
     solver: int,
     activation: int,
-    biased: bool,
+    measured: bool,
+    n_scores: int,
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     scores: NDArray[np.uint8],
-    self: NDArray[Any],
-    other: NDArray[Any],
-    offset: NDArray[Any],
-    one_hot: NDArray[Any],
+    self: Sequence[NDArray[Any]],
+    other: Sequence[NDArray[Any]],
+    offset: NDArray[Any] | None,
     learning_rate: float,
     regularization: float,
     threads: Threads,
@@ -34,12 +34,11 @@ def bernoulli_sweep(
 def bernoulli_forecast(
     isa: str,
     activation: int,
-    biased: bool,
     users: NDArray[np.int32],
     items: NDArray[np.int32],
-    user_factors: NDArray[Any],
-    item_factors: NDArray[Any],
-    offset: NDArray[Any],
+    user_factors: Sequence[NDArray[Any]],
+    item_factors: Sequence[NDArray[Any]],
+    offset: NDArray[Any] | None,
     probabilities: NDArray[Any],
     threads: Threads,
     progress: Callable[[float], object] | None,

@@ -136,7 +136,7 @@ class Fit:
         self.validations.append(self._validation.log_loss(self._run, self._model))
         best = int(np.argmin(self.validations))
         if best == len(self.validations) - 1:
-            self._best = {name: block.copy() for name, block in self._run.fetch().items()}
+            self._best = {name: np.array(block) for name, block in self._run.fetch().items()}
         return len(self.validations) - 1 - best >= self._validation.patience
 
     def _called_back(self) -> bool:

@@ -39,7 +39,7 @@ def save(model: Recommender, path: str | PathLike[str]) -> None:
     """Writes a fitted model to one file, atomically."""
     from safetensors.numpy import save as to_bytes
 
-    tensors: dict[str, NDArray[Any]] = {f"state.{name}": block for name, block in model.state_.items()}
+    tensors: dict[str, NDArray[Any]] = {f"state.{name}": np.asarray(block) for name, block in model.state_.items()}
     tensors |= {f"fact.{name}": getattr(model, name) for name in FACTS}
     for side in VOCABULARIES:
         arrays = getattr(model, f"{side}_").to_arrays()
@@ -122,30 +122,31 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
         setattr(model, f"{side}_", Vocabulary.from_arrays(arrays, what))
     for fact in FACTS:
         setattr(model, fact, tensors[f"fact.{fact}"])
-    model.state_ = {key.removeprefix("state."): value for key, value in tensors.items() if key.startswith("state.")}
+    state = {key.removeprefix("state."): value for key, value in tensors.items() if key.startswith("state.")}
+    model.state_ = dict(state)
     history = json.loads(metadata["history"])
     model.history_ = {name: [float(each) for each in history[name]] for name in ("objective", "validation")}
     model.n_iter_ = int(metadata["n_iter"])
     model.fingerprint_ = metadata["data"]
     model.check_parameters()
-    _check_shapes(model)
+    _check_shapes(model, state)
     return model
 
 
-def _check_shapes(model: Recommender) -> None:
+def _check_shapes(model: Recommender, state: dict[str, NDArray[Any]]) -> None:
     """Refuses arrays that do not fit each other, however good their checksum: the kernels trust them."""
     n_scores, n_users, n_items = len(model.classes_), len(model.users_), len(model.items_)
-    columns = model.state_["U"].shape[-1]
+    columns = state["U"].shape[-1]
     for name, n_rows in (("U", n_users), ("V", n_items)):
-        if model.state_[name].shape != (n_scores, n_rows, columns) or not 0 < columns <= MOST_COLUMNS:
-            raise ValueError(f"{name} has shape {model.state_[name].shape}")
-    vectors = {"offset": (model.state_.get("offset", model.prior_), n_scores), "prior": (model.prior_, n_scores)}
+        if state[name].shape != (n_scores, n_rows, columns) or not 0 < columns <= MOST_COLUMNS:
+            raise ValueError(f"{name} has shape {state[name].shape}")
+    vectors = {"offset": (state.get("offset", model.prior_), n_scores), "prior": (model.prior_, n_scores)}
     vectors |= {"scores": (model.classes_, n_scores)}
     vectors |= {"user counts": (model.user_counts_, n_users), "item counts": (model.item_counts_, n_items)}
     for name, (vector, length) in vectors.items():
         if vector.shape != (length,):
             raise ValueError(f"{name} have shape {vector.shape}")
-    if any(block.dtype != model.dtype for block in model.state_.values()) or set(model.state_) - {"U", "V", "offset"}:
+    if any(block.dtype != model.dtype for block in state.values()) or set(state) - {"U", "V", "offset"}:
         raise ValueError("the factors are not of the model's kind")
 
 

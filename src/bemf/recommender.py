@@ -99,10 +99,11 @@ class Recommender(Configured, ABC):
         if init is not None:
             given = init if isinstance(init, dict) else dict(zip(("U", "V"), init, strict=True))
             for name, block in given.items():
-                if name not in state or np.shape(block) != state[name].shape:
-                    wanted = {name: block.shape for name, block in state.items()}
+                wanted = {name: np.shape(block) for name, block in state.items()}
+                if name not in wanted or np.shape(block) != wanted[name]:
                     raise ParameterError(f"init must have shapes {wanted}; got {name}: {np.shape(block)}")
-                state[name][...] = block
+                for mine, theirs in zip(state[name], block, strict=True):
+                    mine[...] = theirs
         elif self._goes_on():
             self._carry_over(state, training)
         return state
@@ -115,10 +116,11 @@ class Recommender(Configured, ABC):
         if not np.array_equal(training.scores, self.classes_):
             raise DataError(f"warm_start needs the same scores; got {training.scores}, had {self.classes_}")
         for name, old, new in (("U", self.users_, training.users), ("V", self.items_, training.items)):
-            if state[name].shape[2] != self.state_[name].shape[2]:
+            if state[name][0].shape[1] != self.state_[name][0].shape[1]:
                 raise ParameterError("warm_start needs the same n_factors and biases as the fit it goes on from")
             place = old.index(new.arrow)
-            state[name][:, place >= 0] = self.state_[name][:, place[place >= 0]]
+            for mine, before in zip(state[name], self.state_[name], strict=True):
+                mine[place >= 0] = before[place[place >= 0]]
         state |= {name: block for name, block in self.state_.items() if name not in ("U", "V")}
 
     def _keep(self, fit: Fit, training: Ratings) -> None:
@@ -229,7 +231,7 @@ class Recommender(Configured, ABC):
         """The blocks of factors, (scores, rows, columns)."""
 
     @abstractmethod
-    def facts(self, ratings: Ratings) -> State:
+    def facts(self, ratings: Ratings) -> dict[str, NDArray[Any]]:
         """Further blocks, that follow from the ratings and do not change."""
 
     @abstractmethod

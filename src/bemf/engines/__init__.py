@@ -1,7 +1,7 @@
 """Engines run models: they place the data once and run half-sweeps over it.
 
-A model gives named blocks of factors, indexed (scores, rows, columns), and the steps of one iteration. An
-engine knows kernels and how blocks lie in memory; what a step is for is the model's business.
+A model gives named blocks of factors, for each score an array (rows, columns), and the steps of one
+iteration. An engine knows kernels and how blocks lie in memory; what a step is for is the model's business.
 """
 
 from __future__ import annotations
@@ -20,18 +20,24 @@ from bemf.errors import EngineError, ParameterError
 if TYPE_CHECKING:
     from bemf.ratings import Ratings
 
-State = dict[str, NDArray[Any]]
+Block = NDArray[Any] | list[NDArray[Any]]  # an array (scores, rows, columns), or as many arrays (rows, columns)
+State = dict[str, Block]
+GivenState = Mapping[str, Block]
 Side = Literal["user", "item"]
 Tick = Callable[[float], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One half-sweep: the rows of `side` change by `kernel`, those of the other side are only read."""
+    """One half-sweep: the rows of `side` change by `kernel`, those of the other side are only read.
+
+    Its totals are of the factors before the step: log-likelihood (0 unless `measured`), squares.
+    """
 
     kernel: str
     side: Side
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    measured: bool = True
 
 
 @runtime_checkable
@@ -63,10 +69,10 @@ class Engine(Protocol):
     name: str
     kernels: frozenset[str]
 
-    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> NDArray[Any]:
-        """A block of factors (scores, rows, columns), laid out in memory as the engine likes it best."""
+    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:
+        """A block of factors for (scores, rows, columns), laid out in memory as the engine likes it best."""
 
-    def place(self, family: str, state: State, ratings: Ratings | None = None) -> Run:
+    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> Run:
         """Places factors, and ratings if they are to be swept over, for one family of kernels.
 
         Blocks made by `zeros` are taken as they are and changed in place, others are copied.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bemf import _native
 from bemf.activations import Activation
-from bemf.engines import State, Step, Tick, available_threads, require
+from bemf.engines import Block, GivenState, State, Step, Tick, available_threads, require
 from bemf.errors import DataError, EngineError, ParameterError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SOLVERS = {"bernoulli.look": 0, "bernoulli.gradient": 1, "bernoulli.bound": 2}
 ACTIVATIONS = {"logistic": 0, "probit": 1, "cauchit": 2}
-FARTHEST = -60.0  # the offset of lanes that are no score: their probability is nothing, so they stay put
 
 
 class NativeEngine:
@@ -35,39 +34,36 @@ class NativeEngine:
             there = ", ".join(_native.instruction_sets())
             raise ParameterError(f"this machine has no instruction set {self.isa!r}; it has {there}")
 
-    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> NDArray[Any]:
+    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:
         require(f"{family}.forecast", self)
-        packed = _packed_zeros(self.isa, shape, dtype)
-        return _plain(packed, shape[0]) if len(packed) == 1 else np.zeros(shape, dtype)
+        return _plain(_packed_zeros(self.isa, shape, dtype), shape[0])
 
-    def place(self, family: str, state: State, ratings: Ratings | None = None) -> NativeBernoulliRun:
+    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> NativeBernoulliRun:
         require(f"{family}.forecast", self)
         return NativeBernoulliRun(self, state, ratings)
 
 
 class NativeBernoulliRun:
-    """Bernoulli factorizations with the scores in lanes: (blocks of scores, rows, columns, lanes)."""
+    """Bernoulli factorizations with the scores in lanes: a (rows, columns, lanes) array for each block of scores."""
 
-    def __init__(self, engine: NativeEngine, state: State, ratings: Ratings | None) -> None:
+    def __init__(self, engine: NativeEngine, state: GivenState, ratings: Ratings | None) -> None:
         self._engine = engine
         self._ratings = ratings
         self._n_scores = len(state["U"])
-        self._dtype = state["U"].dtype
-        self._biased = "offset" in state
+        self._dtype = state["U"][0].dtype
         self._threads = _native.Threads(engine.n_threads)
         if ratings is not None:
             self._check(ratings, state)
         self._factors = {name: self._packed(state[name]) for name in ("U", "V")}
-        self._offset = self._pack_offset(state.get("offset"))
-        self._plain_offset = state.get("offset")
-        self._one_hot = self._packed(np.eye(self._n_scores, dtype=self._dtype)[:, :, None])[:, :, 0]
+        self._offset = np.ascontiguousarray(state["offset"]) if "offset" in state else None
 
-    def _check(self, ratings: Ratings, state: State) -> None:
+    def _check(self, ratings: Ratings, state: GivenState) -> None:
         """The kernels trust the rows: they are checked here, once."""
         for rows, this, other in ((ratings.by_user, "U", "V"), (ratings.by_item, "V", "U")):
-            if len(rows) != state[this].shape[1]:
-                raise DataError(f"{len(rows):,} rows of ratings but {state[this].shape[1]:,} of factors")
-            _native.check_rows(rows.indptr, rows.indices, rows.score_index, state[other].shape[1], self._n_scores)
+            n_this, n_other = len(state[this][0]), len(state[other][0])
+            if len(rows) != n_this:
+                raise DataError(f"{len(rows):,} rows of ratings but {n_this:,} of factors")
+            _native.check_rows(rows.indptr, rows.indices, rows.score_index, n_other, self._n_scores)
 
     def step(self, step: Step, tick: Tick | None = None) -> NDArray[np.float64]:
         require(step.kernel, self._engine)
@@ -78,14 +74,14 @@ class NativeBernoulliRun:
             isa=self._engine.isa,
             solver=SOLVERS[step.kernel],
             activation=_code(step.parameters["activation"]),
-            biased=self._biased,
+            measured=step.measured,
+            n_scores=self._n_scores,
             indptr=rows.indptr,
             indices=rows.indices,
             scores=rows.score_index,
             self=self._factors[this],
             other=self._factors[other],
             offset=self._offset,
-            one_hot=self._one_hot,
             learning_rate=step.parameters.get("learning_rate", 0.0),
             regularization=step.parameters.get("regularization", 0.0),
             threads=self._threads,
@@ -101,7 +97,6 @@ class NativeBernoulliRun:
         _native.bernoulli_forecast(
             isa=self._engine.isa,
             activation=_code(parameters["activation"]),
-            biased=self._biased,
             users=np.ascontiguousarray(users, dtype=np.int32),
             items=np.ascontiguousarray(items, dtype=np.int32),
             user_factors=self._factors["U"],
@@ -114,49 +109,48 @@ class NativeBernoulliRun:
         return out
 
     def fetch(self) -> State:
-        state = {name: _plain(packed, self._n_scores) for name, packed in self._factors.items()}
-        if self._plain_offset is not None:
-            state["offset"] = self._plain_offset
-        return state
+        state: State = {name: _plain(packed, self._n_scores) for name, packed in self._factors.items()}
+        return state if self._offset is None else state | {"offset": self._offset}
 
     def close(self) -> None:
         self._factors = {}
         self._threads = _native.Threads(1)
 
-    def _packed(self, block: NDArray[Any]) -> NDArray[Any]:
-        """The block with scores in lanes: itself, if it was made so, or a copy."""
-        shape = _packed_shape(self._engine.isa, block.shape, self._dtype)
-        under = block.base
-        if shape[0] == 1 and isinstance(under, np.ndarray) and (under.shape, under.dtype) == (shape, block.dtype):
+    def _packed(self, block: Block) -> list[NDArray[Any]]:
+        """The block with scores in lanes: the arrays under it, if it was made so, or a copy."""
+        shape = (self._n_scores, *block[0].shape)
+        under = _under(block, _native.blocks(self._engine.isa, self._n_scores, self._dtype == np.float64))
+        if under is not None:
             return under
-        packed = _packed_zeros(self._engine.isa, block.shape, self._dtype)
-        for number, lanes in enumerate(packed):
-            scores = block[number * lanes.shape[-1] : (number + 1) * lanes.shape[-1]]
-            lanes[..., : len(scores)] = scores.transpose(1, 2, 0)
-        return packed
-
-    def _pack_offset(self, offset: NDArray[Any] | None) -> NDArray[Any]:
-        packed = _packed_zeros(self._engine.isa, (self._n_scores, 1, 1), self._dtype)[:, 0, 0]
-        packed[:] = FARTHEST
-        packed.reshape(-1)[: self._n_scores] = 0 if offset is None else offset
+        packed = _packed_zeros(self._engine.isa, shape, self._dtype)
+        for plain, given in zip(_plain(packed, self._n_scores), block, strict=True):
+            plain[...] = given
         return packed
 
 
-def _packed_shape(isa: str, shape: tuple[int, ...], dtype: Any) -> tuple[int, int, int, int]:
-    """(scores, rows, columns) as (blocks of scores, rows, columns, lanes)."""
+def _packed_zeros(isa: str, shape: tuple[int, int, int], dtype: Any) -> list[NDArray[Any]]:
     n_scores, n_rows, n_columns = shape
-    lanes = _native.lanes(isa, n_scores, np.dtype(dtype) == np.float64)
-    return -(-n_scores // lanes), n_rows, n_columns, lanes
+    exact = np.dtype(dtype) == np.float64
+    return [_native.factors(n_rows, n_columns, lanes, exact) for lanes in _native.blocks(isa, n_scores, exact)]
 
 
-def _packed_zeros(isa: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    return _native.factors(*_packed_shape(isa, shape, dtype), np.dtype(dtype) == np.float64)
+def _plain(packed: list[NDArray[Any]], n_scores: int) -> list[NDArray[Any]]:
+    """Each score's (rows, columns), as views."""
+    return [block[..., lane] for block in packed for lane in range(block.shape[-1])][:n_scores]
 
 
-def _plain(packed: NDArray[Any], n_scores: int) -> NDArray[Any]:
-    """A packed block as (scores, rows, columns): a view of it, if all scores are in one block of lanes."""
-    n_blocks, n_rows, n_columns, lanes = packed.shape
-    return packed.transpose(0, 3, 1, 2).reshape(n_blocks * lanes, n_rows, n_columns)[:n_scores]
+def _under(block: Block, widths: list[int]) -> list[NDArray[Any]] | None:
+    """The arrays of lanes that a block's scores are views of, if it is so."""
+    packed, first = [], 0
+    for lanes in widths:
+        base = block[first].base
+        if not isinstance(base, np.ndarray) or base.shape != (*block[0].shape, lanes):
+            return None
+        packed.append(base)
+        first += lanes
+    ours = _plain(packed, len(block))
+    same = all(a.ctypes.data == b.ctypes.data and a.strides == b.strides for a, b in zip(ours, block, strict=True))
+    return packed if same else None
 
 
 def _code(given: str | Activation) -> int:

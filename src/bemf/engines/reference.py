@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import State, Step, Tick, require
+from bemf.engines import Block, GivenState, State, Step, Tick, require
 
 if TYPE_CHECKING:
     from bemf.ratings import Ratings
@@ -27,10 +27,10 @@ class ReferenceEngine:
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
 
-    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> NDArray[Any]:  # noqa: ARG002
+    def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:  # noqa: ARG002
         return np.zeros(shape, dtype)
 
-    def place(self, family: str, state: State, ratings: Ratings | None = None) -> ReferenceRun:
+    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> ReferenceRun:
         require(f"{family}.forecast", self)
         return ReferenceRun(self, state, ratings)
 
@@ -38,9 +38,9 @@ class ReferenceEngine:
 class ReferenceRun:
     """Bernoulli factorizations, one for each score: blocks U and V, and `offset` where there are biases."""
 
-    def __init__(self, engine: ReferenceEngine, state: State, ratings: Ratings | None) -> None:
+    def __init__(self, engine: ReferenceEngine, state: GivenState, ratings: Ratings | None) -> None:
         self._engine = engine
-        self._dtypes = {name: block.dtype for name, block in state.items()}
+        self._dtypes = {name: np.asarray(block).dtype for name, block in state.items()}
         self._state = {name: np.array(block, dtype=np.float64) for name, block in state.items()}
         self._ratings = ratings
 
@@ -59,7 +59,7 @@ class ReferenceRun:
             bernoulli_bound(self._state[this], sums, rated, step.parameters)
         if tick:
             tick(1.0)
-        return np.array([sums.log_likelihood, squares])
+        return np.array([sums.log_likelihood if step.measured else 0.0, squares])
 
     def forecast(
         self, kernel: str, users: NDArray[np.int32], items: NDArray[np.int32], parameters: Mapping[str, Any]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import State, Step
+from bemf.engines import Side, State, Step
 from bemf.errors import ParameterError
 from bemf.hyperparameters import anything, choice, number, whole
 from bemf.ratings import Ratings
@@ -83,7 +83,7 @@ class BeMF(Recommender):
 
     def _factors(self, name: str) -> NDArray[Any]:
         self._require_fit()
-        return self.state_[name][..., 1 if "offset" in self.state_ else 0 :]
+        return np.asarray(self.state_[name])[..., 1 if "offset" in self.state_ else 0 :]
 
     # -- hyperparameters ---------------------------------------------------------------------------
 
@@ -110,12 +110,12 @@ class BeMF(Recommender):
         given = getattr(self, name)
         return DEFAULTS[self._solver()][name] if given is None else given
 
-    def _regularization(self) -> dict[str, float]:
+    def _regularization(self) -> dict[Side, float]:
         eta = self._setting("regularization")
         pair = tuple(eta) if isinstance(eta, tuple | list) else (eta, eta)
         if len(pair) != 2 or any(isinstance(each, bool) or not isinstance(each, Real) for each in pair):
             raise ParameterError(f"regularization must be a number or a pair of them; got {eta!r}")
-        return dict(zip(("user", "item"), map(float, pair), strict=True))
+        return {"user": float(pair[0]), "item": float(pair[1])}
 
     # -- what a model says of itself ---------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class BeMF(Recommender):
             "V": (ratings.n_scores, len(ratings.items), columns),
         }
 
-    def facts(self, ratings: Ratings) -> State:
+    def facts(self, ratings: Ratings) -> dict[str, NDArray[Any]]:
         """With biases, the log-odds of each score; the single score of a scale of one is as good as certain."""
         if not self._setting("biases"):
             return {}
@@ -155,7 +155,7 @@ class BeMF(Recommender):
             parameters = {"activation": self.activation, "regularization": eta}
             if kernel == "bernoulli.gradient":
                 parameters["learning_rate"] = self._setting("learning_rate")
-            yield Step(kernel, "user" if side == "user" else "item", parameters)
+            yield Step(kernel, side, parameters, measured=side == "user")
 
     def objective(self, totals: list[NDArray[np.float64]]) -> float:
         """The log of the posterior, up to a constant: the paper's cost with the sign turned."""

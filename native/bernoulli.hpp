@@ -10,18 +10,18 @@
 namespace BEMF_ISA_NAMESPACE {
 
 constexpr int max_columns = 65;   // 64 factors and a bias
-constexpr int stretch = 120;      // ratings between two tidyings of the running sums; 2^stretch must not overflow
+constexpr int stretch = 120;      // ratings between two tidyings of the running sums; 2^-stretch must not underflow
 constexpr int look_ahead = 64;    // ratings between asking for a row and using it,
 constexpr int bytes_ahead = 16384;  // unless their rows would push each other out of the cache
 
-// The terms of a stretch: their log-likelihood is linear - doubled / 2 - log product.
+// The terms of a stretch: their log-likelihood is linear - positive + log product.
 template <class T, int W> struct Terms {
     Lanes<T, W> product = same<T, W>(1);
     Lanes<T, W> linear = {};
-    Lanes<T, W> doubled = {};
+    Lanes<T, W> positive = {};
 };
 
-// The log-likelihood so far. Most of it is -log of a product of numbers in [1, 2], kept as mantissa and
+// The log-likelihood so far. Most of it is the log of a product of numbers in [1/2, 1], kept as mantissa and
 // exponent so that one logarithm serves thousands of ratings.
 template <class T, int W> struct Likelihood {
     Lanes<T, W> product = same<T, W>(1);
@@ -38,7 +38,7 @@ template <class T, int W> struct Likelihood {
     double total(int n_scores) const {
         double sum = 0;
         for (int lane = 0; lane < n_scores; ++lane)
-            sum += linear[lane] - (::log(double(product[lane])) + 0.69314718055994530942 * double(exponent[lane]));
+            sum += linear[lane] + ::log(double(product[lane])) + 0.69314718055994530942 * double(exponent[lane]);
         return sum;
     }
 };
@@ -47,32 +47,29 @@ struct Logistic {
     template <class T, int W>
     [[gnu::always_inline]] static Lanes<T, W> error(Lanes<T, W> x, Lanes<T, W> hit, Terms<T, W>* terms,
                                                     Lanes<T, W>* weight) {
-        const Lanes<T, W> a = magnitude<T, W>(x);
-        const Lanes<T, W> e = decay<W>(a);
-        const Lanes<T, W> d = 1 + e;
-        const Lanes<T, W> r = 1 / d;
-        if (terms) {
-            terms->product *= d;
-            terms->linear += hit * x;
-            terms->doubled += x + a;
+        const Lanes<T, W> psi = value<T, W>(x);
+        if (terms || weight) {
+            const Lanes<T, W> likelier = larger<T, W>(psi, 1 - psi);  // psi(|x|)
+            if (terms) {
+                terms->product *= likelier;
+                terms->linear += hit * x;
+                terms->positive += larger<T, W>(x, Lanes<T, W>{});
+            }
+            if (weight) *weight = bound_weight<T, W>(magnitude<T, W>(x), likelier);
         }
-        if (weight) *weight = bound_weight<T, W>(a, e, r);
-        return hit - (x >= 0 ? r : e * r);
+        return hit - psi;
     }
 
-    // (psi(x) - 1/2) / x, by its series where the difference would cancel
-    template <class T, int W>
-    static Lanes<T, W> bound_weight(Lanes<T, W> a, Lanes<T, W> e, Lanes<T, W> r) {
+    // (psi(a) - 1/2) / a, by its series where the difference would cancel
+    template <class T, int W> static Lanes<T, W> bound_weight(Lanes<T, W> a, Lanes<T, W> psi) {
         constexpr T small = sizeof(T) == 4 ? T(0.25) : T(0.01);
         const Lanes<T, W> s = a * a;
         const Lanes<T, W> series = T(0.25) + s * (T(-1. / 48) + s * (T(1. / 480) + s * T(-17. / 80640)));
-        return a > small ? (1 - e) * r * T(0.5) / a : series;
+        return a > small ? (psi - T(0.5)) / a : series;
     }
 
     template <class T, int W> static Lanes<T, W> value(Lanes<T, W> x) {
-        const Lanes<T, W> e = decay<W>(magnitude<T, W>(x));
-        const Lanes<T, W> r = 1 / (1 + e);
-        return x >= 0 ? r : e * r;
+        return 1 / (1 + exp_of_minus<W>(x));
     }
 };
 
@@ -210,7 +207,7 @@ template <class T, int W, int P, int K, bool biased, class Psi, bool curvature, 
         running.finish(sums, k);
         if (!measured) return;
         likelihood.tidy(fold<T, W, Q>(terms.product, [](auto a, auto b) { return a * b; }),
-                        fold<T, W, Q>(terms.linear - T(0.5) * terms.doubled, [](auto a, auto b) { return a + b; }));
+                        fold<T, W, Q>(terms.linear - terms.positive, [](auto a, auto b) { return a + b; }));
     }
 
     template <int L> static void add_weights(Lanes<T, L>* weights, Lanes<T, L> weight, const Lanes<T, L>* v, int k) {

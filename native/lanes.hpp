@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX512DQ__)
+#include <immintrin.h>
+#endif
 
 namespace BEMF_ISA_NAMESPACE {
 
@@ -55,28 +58,54 @@ template <class T, int W> inline Lanes<T, W> magnitude(Lanes<T, W> x) {
     return from_bits<T, W>(bits<T, W>(x) & ~Format<T>::sign);
 }
 
-// exp(-a) for a >= 0. float: 2^n times a polynomial for 2^f, |f| <= 1/2, relative error below 3e-7.
-template <int W> inline Lanes<float, W> decay(Lanes<float, W> a) {
+// The larger of two of which at least one is not negative: as integers, which then order like the floats they are
+// and take one instruction.
+template <class T, int W> inline Lanes<T, W> larger(Lanes<T, W> a, Lanes<T, W> b) {
+    const Mask<T, W> i = bits<T, W>(a), j = bits<T, W>(b);
+    return from_bits<T, W>(i > j ? i : j);
+}
+
+// exp(-x), as 2^n times a polynomial for 2^f: relative error below 3e-7, and that of rounding x log2 e.
+#if defined(__AVX512DQ__)  // has both halves of this as instructions: f in [0, 1) is what the floor leaves
+inline Lanes<float, 16> above_floor(Lanes<float, 16> t) { return _mm512_reduce_ps(t, 9); }
+inline Lanes<float, 8> above_floor(Lanes<float, 8> t) { return _mm256_reduce_ps(t, 9); }
+inline Lanes<float, 4> above_floor(Lanes<float, 4> t) { return _mm_reduce_ps(t, 9); }
+inline Lanes<float, 16> times_2_to_floor(Lanes<float, 16> p, Lanes<float, 16> t) { return _mm512_scalef_ps(p, t); }
+inline Lanes<float, 8> times_2_to_floor(Lanes<float, 8> p, Lanes<float, 8> t) { return _mm256_scalef_ps(p, t); }
+inline Lanes<float, 4> times_2_to_floor(Lanes<float, 4> p, Lanes<float, 4> t) { return _mm_scalef_ps(p, t); }
+
+template <int W> inline Lanes<float, W> exp_of_minus(Lanes<float, W> x) {
+    const Lanes<float, W> t = x * -1.44269504088896341f;
+    const Lanes<float, W> f = above_floor(t);
+    Lanes<float, W> p = f * 1.8775768992e-3f + 8.9893403036e-3f;
+    p = p * f + 5.5826317073e-2f;
+    p = p * f + 2.4015361777e-1f;
+    p = p * f + 6.9315307303e-1f;
+    p = p * f + 9.9999992507e-1f;
+    return times_2_to_floor(p, t);
+}
+#else
+template <int W> inline Lanes<float, W> exp_of_minus(Lanes<float, W> x) {
     constexpr float log2e = 1.44269504088896341f;
     constexpr float round = 12582912.0f;  // adding 1.5 * 2^23 leaves the nearest integer in the low bits
-    // As integers, which order like the floats they are: one instruction, where floats would take three.
-    constexpr int32_t farthest = 0x42ae0000;  // 87
-    const Mask<float, W> i = bits<float, W>(a);
-    a = from_bits<float, W>(i > farthest ? farthest - Mask<float, W>{} : i);
-    const Lanes<float, W> shifted = round - a * log2e;
+    constexpr int32_t farthest = 0x42ae0000;  // 87, as an integer
+    const Mask<float, W> sign = bits<float, W>(x) & Format<float>::sign, i = bits<float, W>(x) & ~Format<float>::sign;
+    x = from_bits<float, W>((i > farthest ? farthest - Mask<float, W>{} : i) | sign);
+    const Lanes<float, W> shifted = round - x * log2e;
     const Lanes<float, W> n = shifted - round;
-    const Lanes<float, W> f = -a * log2e - n;
-    Lanes<float, W> p = f * 1.3276471991e-3f + 9.6755413344e-3f;
-    p = p * f + 5.5507132735e-2f;
-    p = p * f + 2.4022119724e-1f;
+    const Lanes<float, W> f = -x * log2e - n;
+    Lanes<float, W> p = f * 1.3276473573e-3f + 9.6755418813e-3f;
+    p = p * f + 5.5507132739e-2f;
+    p = p * f + 2.4022119714e-1f;
     p = p * f + 6.9314696706e-1f;
     p = p * f + 1.0000000717f;
     return from_bits<float, W>(bits<float, W>(p) + (bits<float, W>(shifted) << 23));
 }
+#endif
 
-template <int W> inline Lanes<double, W> decay(Lanes<double, W> a) {
+template <int W> inline Lanes<double, W> exp_of_minus(Lanes<double, W> x) {
     Lanes<double, W> out;
-    for (int lane = 0; lane < W; ++lane) out[lane] = ::exp(-a[lane]);
+    for (int lane = 0; lane < W; ++lane) out[lane] = ::exp(-x[lane]);
     return out;
 }
 

@@ -32,6 +32,10 @@ class Rows:
         """How many ratings each row has."""
         return np.diff(self.indptr)
 
+    def of(self, row: int) -> NDArray[np.int32]:
+        """What one row has rated."""
+        return self.indices[self.indptr[row] : self.indptr[row + 1]]
+
     def row_of_each(self) -> NDArray[np.int32]:
         """The row of each rating."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.counts)

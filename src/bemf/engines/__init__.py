@@ -19,6 +19,7 @@ from bemf.errors import EngineError, ParameterError
 
 if TYPE_CHECKING:
     from bemf.ratings import Ratings
+    from bemf.rows import Rows
 
 Block = NDArray[Any] | list[NDArray[Any]]  # an array (scores, rows, columns), or as many arrays (rows, columns)
 State = dict[str, Block]
@@ -40,6 +41,21 @@ class Step:
     measured: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which candidates of a user are wanted: the n of most worth, that is of Σ worths · Φ.
+
+    Candidates are inner indexes of items, ascending; those that `seen` has in the user's row are left out.
+    """
+
+    n: int
+    candidates: NDArray[np.int32]
+    worths: NDArray[np.float64]
+    min_reliability: float = 0.0
+    min_worth: float = -np.inf
+    seen: Rows | None = None
+
+
 @runtime_checkable
 class Run(Protocol):
     """Data and factors, placed."""
@@ -54,6 +70,19 @@ class Run(Protocol):
         self, kernel: str, users: NDArray[np.int32], items: NDArray[np.int32], parameters: Mapping[str, Any]
     ) -> NDArray[Any]:
         """The probabilities of pairs, (pairs, scores); NaN where an index is −1."""
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,
+    ) -> NDArray[np.int32]:
+        """The candidates of each user, (users, n), best first; −1 where there are no more.
+
+        Of equal worth the lower index comes first.
+        """
 
     def fetch(self) -> State:
         """The factors as they are now; the next step may change these very arrays."""

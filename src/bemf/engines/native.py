@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bemf import _native
 from bemf.activations import Activation
-from bemf.engines import Block, GivenState, State, Step, Tick, available_threads, require
+from bemf.engines import Block, GivenState, State, Step, Tick, Wish, available_threads, require
 from bemf.errors import DataError, EngineError, ParameterError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class NativeEngine:
     """Compiled half-sweeps. `$BEMF_ISA` names an instruction set to use instead of the machine's best."""
 
     name = "native"
-    kernels = frozenset({*SOLVERS, "bernoulli.forecast"})
+    kernels = frozenset({*SOLVERS, "bernoulli.forecast", "bernoulli.rank"})
 
     def __init__(self, n_threads: int | None = None, isa: str | None = None) -> None:
         self.n_threads = available_threads(n_threads)
@@ -105,6 +105,35 @@ class NativeBernoulliRun:
             probabilities=out,
             threads=_native.Threads(self._engine.n_threads),
             progress=None,
+        )
+        return out
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,
+    ) -> NDArray[np.int32]:
+        require(kernel, self._engine)
+        out = np.empty((len(users), wish.n), dtype=np.int32)
+        _native.bernoulli_rank(
+            isa=self._engine.isa,
+            activation=_code(parameters["activation"]),
+            users=np.ascontiguousarray(users, dtype=np.int32),
+            candidates=np.ascontiguousarray(wish.candidates, dtype=np.int32),
+            user_factors=self._factors["U"],
+            item_factors=self._factors["V"],
+            offset=self._offset,
+            worths=wish.worths.astype(self._dtype),
+            seen_indptr=wish.seen.indptr if wish.seen else None,
+            seen=wish.seen.indices if wish.seen else None,
+            min_reliability=wish.min_reliability,
+            min_worth=wish.min_worth,
+            out=out,
+            threads=_native.Threads(self._engine.n_threads),
+            progress=tick,
         )
         return out
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import Block, GivenState, State, Step, Tick, require
+from bemf.engines import Block, GivenState, State, Step, Tick, Wish, require
 
 if TYPE_CHECKING:
     from bemf.ratings import Ratings
@@ -22,7 +22,7 @@ class ReferenceEngine:
     """Half-sweeps in NumPy. `n_threads` is taken and means nothing here: there is one."""
 
     name = "reference"
-    kernels = frozenset({"bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast"})
+    kernels = frozenset({"bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank"})
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
@@ -72,6 +72,26 @@ class ReferenceRun:
         values = psi.value(product)
         total = values.sum(axis=0)
         out[known] = np.where(total > 0, values / np.where(total > 0, total, 1), 1 / len(values)).T
+        return out
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,  # noqa: ARG002
+    ) -> NDArray[np.int32]:
+        require(kernel, self._engine)
+        out = np.full((len(users), wish.n), -1, dtype=np.int32)
+        for row, user in enumerate(users):
+            seen = wish.seen.of(user) if wish.seen and user >= 0 else []
+            items = np.setdiff1d(wish.candidates, seen) if user >= 0 else wish.candidates[:0]
+            phi = self.forecast(kernel, np.full(len(items), user, dtype=np.int32), items, parameters)
+            worth = phi @ wish.worths
+            wanted = np.flatnonzero((phi.max(axis=1, initial=0) >= wish.min_reliability) & (worth >= wish.min_worth))
+            best = items[wanted[np.argsort(-worth[wanted], kind="stable")]][: wish.n]
+            out[row, : len(best)] = best
         return out
 
     def fetch(self) -> State:

@@ -25,7 +25,9 @@ USUAL_NAMES = {
     ),
     "rating": ("rating", "ratings", "score", "stars", "overall", "value"),
     "date": ("date", "timestamp", "time", "datetime", "rated_at", "unixreviewtime"),
+    "title": ("title", "name", "movie_title"),
 }
+OPTIONAL = ("date",)
 DELIMITERS = ("::", "\t", ";", ",", "|")
 UNIT_SEPARATOR = "\x1f"
 BLOCK = 1 << 22
@@ -40,7 +42,7 @@ def read_table(
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> dict[str, Any]:
-    """The user, item, rating and perhaps date columns of a file, as Arrow arrays."""
+    """The columns of a file that play these roles, as Arrow arrays; a date may be missing."""
     import pyarrow as pa
 
     name = str(source) if isinstance(source, str | PathLike) else "the stream"
@@ -64,7 +66,7 @@ def read_table(
 
 
 def frame_columns(frame: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
-    """The user, item, rating and perhaps date columns of a frame of any library."""
+    """The columns of a frame of any library that play these roles; a date may be missing."""
     import narwhals as nw
     import pyarrow as pa
 
@@ -119,7 +121,7 @@ def _choose(names: list[Any], columns: dict[str, Column | None]) -> dict[str, An
             raise DataError(f"{' and '.join(map(repr, usual))} could both be the {role} column; say which: {role}=…")
         if usual:
             chosen[role] = usual[0]
-        elif role != "date":
+        elif role not in OPTIONAL:
             raise DataError(f"no {role} column among {', '.join(map(repr, names))}; name it: {role}=…")
     return chosen
 
@@ -197,13 +199,13 @@ def _read_text(
     if not start.strip():
         raise DataError("there are no ratings: the file is empty")
     lines = [line.removesuffix("\r") for line in start.decode("utf-8", "replace").split("\n")]
-    delimiter = delimiter or _delimiter(lines[0])
+    delimiter = delimiter or _delimiter(lines[0], sum(role not in OPTIONAL for role in columns))
     rows = list(_fields(lines if len(start) < START else lines[:-1] or lines, delimiter))
     if header is None:
         header = not any(_is_number(field) for field in rows[0])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
     chosen = _choose(names, columns) if header else _numbered(names, columns)
-    place = names.index(chosen["rating"])
+    place = names.index(chosen["rating"]) if "rating" in chosen else len(names)
     comma = delimiter == ";" and any(len(row) > place and "," in row[place] for row in rows[header:])
     return _Text(open_again, delimiter, names, chosen, header, "," if comma else ".").read()
 
@@ -214,13 +216,13 @@ def _fields(lines: list[str], delimiter: str) -> Iterator[list[str]]:
     return ([field.strip() for field in row] for row in csv.reader(lines, delimiter=delimiter))
 
 
-def _delimiter(line: str) -> str:
+def _delimiter(line: str, n_columns: int) -> str:
     for delimiter in DELIMITERS:
-        if line.count(delimiter) >= 2:
+        if line.count(delimiter) >= n_columns - 1:
             return delimiter
     raise DataError(
-        f"the first line, {line[:60]!r}, has no three columns divided by one of {' '.join(map(repr, DELIMITERS))}; "
-        "say what divides them: delimiter=…"
+        f"the first line, {line[:60]!r}, has no {n_columns} columns divided by one of "
+        f"{' '.join(map(repr, DELIMITERS))}; say what divides them: delimiter=…"
     )
 
 
@@ -228,9 +230,11 @@ def _numbered(names: list[str], columns: dict[str, Column | None]) -> dict[str, 
     for role, said in columns.items():
         if isinstance(said, str) and said not in names:
             raise DataError(f"the file has no header, so {role}={said!r} must be a number, from 0 to {len(names) - 1}")
-    places = {role: place if said is None else said for place, (role, said) in enumerate(columns.items())}
-    if columns["date"] is None:
-        del places["date"]
+    places = {
+        role: place if said is None else said
+        for place, (role, said) in enumerate(columns.items())
+        if said is not None or role not in OPTIONAL
+    }
     return {role: _named(names, role, said) for role, said in places.items()}
 
 
@@ -265,11 +269,13 @@ class _Text:
         """
         import pyarrow as pa
 
-        ids, numbers = (pa.int64(), pa.float64(), pa.large_string()), (pa.float64(), pa.bool_())
-        for rating, user, item in itertools.product(numbers, ids, ids):
-            kinds = {self.chosen["item"]: item, self.chosen["user"]: user, self.chosen["rating"]: rating}
+        ids = (pa.int64(), pa.float64(), pa.large_string())
+        tried = {"rating": (pa.float64(), pa.bool_()), "user": ids, "item": ids, "title": (pa.large_string(),)}
+        roles = [role for role in tried if role in self.chosen]
+        for kinds in itertools.product(*(tried[role] for role in roles)):
+            types = {self.chosen[role]: kind for role, kind in zip(reversed(roles), reversed(kinds), strict=True)}
             try:
-                return self._parse(kinds)
+                return self._parse(types)
             except pa.ArrowInvalid as raised:
                 error = raised
         if "UTF8" in str(error):
@@ -295,7 +301,8 @@ class _Text:
             raise DataError(
                 f"{len(uneven):,} lines do not have the {uneven[0].expected_columns} columns of the first ({shown})"
             )
-        self._refuse_words(columns["rating"])
+        if "rating" in columns:
+            self._refuse_words(columns["rating"])
 
     def _refuse_words(self, texts: Any) -> None:
         import pyarrow.compute as pc

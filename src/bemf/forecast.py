@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.errors import ParameterError
+from bemf.words import table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,10 +84,7 @@ class Forecast:
             "prediction": answers,
             "reliability": [f"{one:.2f}" for one in self.reliability[:n]],
         }
-        width = {name: max(map(len, (name, *cells))) for name, cells in columns.items()}
-        rows = [list(columns), *zip(*columns.values(), strict=True)]
-        lines = ["  ".join(map(str.ljust, row, width.values())).rstrip() for row in rows]
-        return "\n".join(lines + [f"… {len(self) - n:,} more"] * (len(self) > n))
+        return table(columns, len(self) - n)
 
     @cached_property
     def _mode(self) -> NDArray[np.uint8]:
@@ -115,6 +113,13 @@ class Forecast:
     def by(self, point: Point) -> Forecast:
         """The same forecast with another point of Φ as the prediction."""
         return replace(self, point=point)
+
+    def take(self, rows: NDArray[Any]) -> Forecast:
+        """The same forecast of some of the pairs, by their positions."""
+        import pyarrow as pa
+
+        users, items = (ids.take(pa.array(rows)) for ids in (self.users, self.items))
+        return replace(self, users=users, items=items, probabilities=self.probabilities[rows], known=self.known[rows])
 
     def p_like(self, like: float) -> NDArray[np.float64]:
         """The probability of a rating of at least `like`; NaN where the pair is not known."""

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bemf import _native
 from bemf.errors import ModelFileError, ParameterError
+from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -32,11 +34,12 @@ MOST_COLUMNS = 65  # 64 factors and a bias, as the kernels have room for
 LARGEST_HEADER = 100_000_000  # as safetensors itself has it
 NO_CHECKSUM = "0" * 64
 VOCABULARIES = {"users": "user", "items": "item"}
+RATED = ("indptr", "indices", "score_index")
 FACTS = ("classes_", "prior_", "user_counts_", "item_counts_")
 
 
-def save(model: Recommender, path: str | PathLike[str]) -> None:
-    """Writes a fitted model to one file, atomically."""
+def save(model: Recommender, path: str | PathLike[str], ratings: bool = True) -> None:
+    """Writes a fitted model to one file, atomically, with or without its training ratings."""
     from safetensors.numpy import save as to_bytes
 
     tensors: dict[str, NDArray[Any]] = {f"state.{name}": np.asarray(block) for name, block in model.state_.items()}
@@ -44,6 +47,8 @@ def save(model: Recommender, path: str | PathLike[str]) -> None:
     for side in VOCABULARIES:
         arrays = getattr(model, f"{side}_").to_arrays()
         tensors |= {f"{side}.{name}": array for name, array in arrays.items()}
+    if ratings and model.rated_ is not None:
+        tensors |= {f"rated.{name}": getattr(model.rated_, name) for name in RATED}
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     content = bytearray(to_bytes(tensors, metadata=_metadata(model)))
     place = content.index(_checksum_field(NO_CHECKSUM)) + len(_checksum_field("")) - 1
@@ -124,6 +129,8 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
         setattr(model, fact, tensors[f"fact.{fact}"])
     state = {key.removeprefix("state."): value for key, value in tensors.items() if key.startswith("state.")}
     model.state_ = dict(state)
+    rated = [tensors[f"rated.{name}"] for name in RATED if f"rated.{name}" in tensors]
+    model.rated_ = Rows(*rated) if rated else None
     history = json.loads(metadata["history"])
     model.history_ = {name: [float(each) for each in history[name]] for name in ("objective", "validation")}
     model.n_iter_ = int(metadata["n_iter"])
@@ -146,8 +153,19 @@ def _check_shapes(model: Recommender, state: dict[str, NDArray[Any]]) -> None:
     for name, (vector, length) in vectors.items():
         if vector.shape != (length,):
             raise ValueError(f"{name} have shape {vector.shape}")
+    if model.rated_ is not None:
+        _check_rated(model.rated_, n_users, n_items, n_scores)
     if any(block.dtype != model.dtype for block in state.values()) or set(state) - {"U", "V", "offset"}:
         raise ValueError("the factors are not of the model's kind")
+
+
+def _check_rated(rated: Rows, n_users: int, n_items: int, n_scores: int) -> None:
+    if len(rated) != n_users:
+        raise ValueError(f"{len(rated)} rows of ratings for {n_users} users")
+    _native.check_rows(rated.indptr, rated.indices, rated.score_index, n_items, n_scores)
+    falls = np.flatnonzero(np.diff(rated.indices) <= 0) + 1
+    if not np.isin(falls, rated.indptr).all():
+        raise ValueError("a user's ratings are not in the order of the items")
 
 
 # -- the file itself -------------------------------------------------------------------------------

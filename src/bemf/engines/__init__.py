@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from bemf.errors import EngineError, ParameterError
 
 if TYPE_CHECKING:
-    from bemf.ratings import Ratings
     from bemf.rows import Rows
 
 Block = NDArray[Any] | list[NDArray[Any]]  # an array (scores, rows, columns), or as many arrays (rows, columns)
@@ -26,6 +25,15 @@ State = dict[str, Block]
 GivenState = Mapping[str, Block]
 Side = Literal["user", "item"]
 Tick = Callable[[float], object]
+
+
+class BothOrders(Protocol):
+    """Ratings as far as engines see them."""
+
+    @property
+    def by_user(self) -> Rows: ...
+    @property
+    def by_item(self) -> Rows: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ class Engine(Protocol):
     def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:
         """A block of factors for (scores, rows, columns), laid out in memory as the engine likes it best."""
 
-    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> Run:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> Run:
         """Places factors, and ratings if they are to be swept over, for one family of kernels.
 
         Blocks made by `zeros` are taken as they are and changed in place, others are copied.

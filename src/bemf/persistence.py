@@ -7,7 +7,6 @@ change unnoticed.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import os
 import struct
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from bemf import _native
 from bemf.errors import ModelFileError, ParameterError
+from bemf.models import MODELS, model_class
 from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
 FORMAT = 1
-MODELS = {"BeMF": "bemf.models.bemf"}
 MOST_COLUMNS = 65  # 64 factors and a bias, as the kernels have room for
 LARGEST_HEADER = 100_000_000  # as safetensors itself has it
 NO_CHECKSUM = "0" * 64
@@ -119,9 +118,11 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
     name = metadata["model"]
     if name not in MODELS:
         raise ModelFileError(f"it holds a {name}, which this bemf does not know")
-    made = getattr(importlib.import_module(MODELS[name]), name)
-    parameters = json.loads(metadata["parameters"])
-    model: Recommender = made(**{key: tuple(v) if isinstance(v, list) else v for key, v in parameters.items()})
+    parameters: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in json.loads(metadata["parameters"]).items()
+    }
+    model = model_class(name)(**parameters)
     for side, what in VOCABULARIES.items():
         arrays = {key.partition(".")[2]: value for key, value in tensors.items() if key.startswith(f"{side}.")}
         setattr(model, f"{side}_", Vocabulary.from_arrays(arrays, what))
@@ -208,8 +209,19 @@ def write_atomically(path: str | PathLike[str], content: bytes | bytearray) -> N
 
 
 def replace_atomically(path: str | PathLike[str], write: Callable[[Any], None]) -> None:
-    """Lets `write` fill a file beside `path`, then puts it in its place."""
+    """Lets `write` fill a file beside `path`, then puts it in its place; a device or pipe is written to."""
     target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with open(target, "wb") as file:
+                write(file)
+        else:
+            _replace(target, write)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or str(error), os.fspath(path)) from error
+
+
+def _replace(target: Path, write: Callable[[Any], None]) -> None:
     handle, beside = tempfile.mkstemp(prefix=".bemf-", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:

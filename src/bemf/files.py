@@ -6,6 +6,8 @@ import csv
 import io
 import itertools
 import os
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -36,7 +38,7 @@ COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b
 
 
 def read_table(
-    source: str | PathLike[str] | IO[bytes],
+    source: str | PathLike[str] | zipfile.Path | IO[bytes],
     columns: dict[str, Column | None],
     *,
     delimiter: str | None = None,
@@ -51,8 +53,7 @@ def read_table(
     import pyarrow as pa
 
     kinds = kinds or {}
-
-    name = str(source) if isinstance(source, str | PathLike) else "the stream"
+    name = str(source) if isinstance(source, str | PathLike | zipfile.Path) else "the stream"
     if isinstance(source, str | PathLike) and not os.path.exists(source):
         raise DataError(f"{name} does not exist")
     try:
@@ -68,7 +69,7 @@ def read_table(
         return _read_text(_decompressed(open_again, start), columns, delimiter, header, optional, kinds)
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{name} cannot be read: {error}") from error
 
 
@@ -150,6 +151,8 @@ def _opener(source: Any) -> Callable[[], Any]:
 
     if isinstance(source, str | PathLike):
         return lambda: pa.OSFile(os.fspath(source), "rb")
+    if isinstance(source, zipfile.Path):
+        return lambda: pa.PythonFile(source.open("rb"), mode="r")
     content = source.read()
     if isinstance(content, str):
         content = content.encode()

@@ -6,13 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bemf import datasets, metrics
+    from bemf import datasets, metrics, plots
     from bemf.activations import Activation
     from bemf.errors import (
         BemfError,
         DataError,
         DivergenceError,
         EngineError,
+        MissingExtraError,
         ModelFileError,
         NotFittedError,
         ParameterError,
@@ -35,6 +36,7 @@ _HOME = {
     "EngineError": "bemf.errors",
     "Forecast": "bemf.forecast",
     "Iteration": "bemf.progress",
+    "MissingExtraError": "bemf.errors",
     "ModelFileError": "bemf.errors",
     "NotFittedError": "bemf.errors",
     "ParameterError": "bemf.errors",
@@ -43,6 +45,7 @@ _HOME = {
     "datasets": "bemf.datasets",
     "load": "bemf.persistence",
     "metrics": "bemf.metrics",
+    "plots": "bemf.plots",
 }
 
 __all__ = [
@@ -54,6 +57,7 @@ __all__ = [
     "EngineError",
     "Forecast",
     "Iteration",
+    "MissingExtraError",
     "ModelFileError",
     "NotFittedError",
     "ParameterError",
@@ -63,6 +67,7 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "plots",
 ]
 
 

@@ -50,6 +50,7 @@ def test_thresholds_withhold_and_the_reliability_stays() -> None:
 def test_probability_of_liking() -> None:
     np.testing.assert_allclose(forecast_of(PHI).p_like(4), [0.8, 0.5, np.nan, 0])
     np.testing.assert_allclose(forecast_of(PHI).p_like(3.5), [0.8, 0.5, np.nan, 0])
+    np.testing.assert_allclose(forecast_of(PHI).p_like(6), [0, 0, np.nan, 0])
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=20), elements=st.floats(0.01, 1)))

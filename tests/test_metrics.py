@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,130 @@ def test_log_loss_of_the_impossible_is_floored() -> None:
     forecast = forecast_of([[1, 0], [1, 0]])
     assert metrics.log_loss([2, 1], forecast) == pytest.approx(-np.log(1e-15) / 2)
     assert metrics.log_loss([1.5, 1], forecast, floor=0.01) == pytest.approx(-np.log(0.01) / 2)
+
+
+@given(cases(), st.booleans())
+def test_brier_as_in_scikit_learn(case: tuple[Any, Any], single: bool) -> None:
+    truth, forecast = case
+    if single:
+        forecast = replace(forecast, probabilities=forecast.probabilities.astype(np.float32))
+    phi = forecast.probabilities.astype(np.float64)
+    labels = forecast.scores.tolist()
+    want = sklearn.metrics.brier_score_loss(
+        truth, phi / phi.sum(axis=1, keepdims=True), labels=labels, scale_by_half=False
+    )
+    assert metrics.brier(truth, forecast) == pytest.approx(want, rel=1e-5)
+
+
+def test_brier_by_hand() -> None:
+    forecast = forecast_of([[0.2, 0.8], [1, 0], [np.nan, np.nan]])
+    assert metrics.brier([2, 1, 1], forecast) == pytest.approx((0.04 + 0.04 + 0) / 2)
+    assert metrics.brier([2, 2, 1], forecast) == pytest.approx((0.08 + 2) / 2)
+    assert metrics.brier([1.5, 1, 1], forecast) == pytest.approx((0.04 + 0.64 + 1) / 2)
+    assert metrics.brier([2, 1, 1], forecast.at_least(1.5)) == metrics.brier([2, 1, 1], forecast)
+    assert np.isnan(metrics.brier([2], forecast_of([[np.nan, np.nan]])))
+
+
+# -- a truth of probabilities ------------------------------------------------------------------------
+
+MEANS = (
+    *(metrics.mae, metrics.accuracy, metrics.coverage, metrics.log_loss, metrics.brier),
+    *(lambda truth, forecast: metrics.by_coverage(truth, forecast).mae[0],),
+    *(lambda truth, forecast: metrics.by_threshold(truth, forecast, thresholds=[0.4]).mae[0],),
+)
+
+
+@pytest.mark.parametrize("metric", MEANS)
+@given(case=cases())
+def test_certain_truth_is_the_ratings_themselves(metric: Any, case: tuple[Any, Any]) -> None:
+    truth, forecast = case
+    certain = forecast_of(truth[:, None] == forecast.scores, forecast.scores)
+    np.testing.assert_allclose(metric(certain, forecast), metric(truth, forecast), rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", MEANS)
+@given(case=cases(), seed=st.integers(0, 2**32))
+def test_metrics_of_true_probabilities_are_means_over_what_may_come(metric: Any, case: Any, seed: int) -> None:
+    """Of one pair that may be rated one way or another, on a scale that the forecast knows only in part."""
+    _, forecast = case
+    one = forecast_of(forecast.probabilities[:1], forecast.scores)
+    scores = np.append(forecast.scores[1:], 9.5)
+    chances = np.random.default_rng(seed).dirichlet(np.ones(len(scores)))
+    want = sum(chance * metric([score], one) for chance, score in zip(chances, scores, strict=True))
+    np.testing.assert_allclose(metric(forecast_of([chances], scores), one), want, rtol=1e-9)
+
+
+def test_root_mean_squared_error_of_true_probabilities() -> None:
+    truth, forecast = forecast_of([[0.5, 0, 0.5], [0, 1, 0]]), forecast_of([[0.9, 0.1, 0], [0.9, 0.1, 0]])
+    assert metrics.rmse(truth, forecast) == pytest.approx(np.sqrt((0.5 * 4 + 1) / 2))
+
+
+def test_truth_is_the_best_forecast_of_itself() -> None:
+    rng = np.random.default_rng(0)
+    truth, other = (forecast_of(rng.dirichlet(np.ones(4), 50)) for _ in range(2))
+    assert metrics.brier(truth, truth) < metrics.brier(truth, other)
+    assert metrics.log_loss(truth, truth) < metrics.log_loss(truth, other)
+    assert metrics.log_loss(truth, truth) == pytest.approx(scipy.stats.entropy(truth.probabilities, axis=1).mean())
+
+
+@pytest.mark.parametrize("metric", [metrics.rpi, metrics.confusion])
+def test_what_needs_the_ratings_that_came_says_so(metric: Any) -> None:
+    with pytest.raises(bemf.DataError, match="the ratings that came"):
+        metric(forecast_of([[0.4, 0.6]]), forecast_of([[0.4, 0.6]]))
+
+
+@pytest.mark.parametrize("metric", [metrics.mae, metrics.brier, metrics.ece])
+def test_missing_truth_is_refused(metric: Any) -> None:
+    truth = forecast_of([[0.4, 0.6], [np.nan, np.nan], [np.nan, np.nan]])
+    with pytest.raises(bemf.DataError, match="2 true forecasts missing or infinite; first at row 1"):
+        metric(truth, forecast_of([[0.4, 0.6]] * 3))
+    with pytest.raises(bemf.DataError, match="3 ratings but 1 prediction"):
+        metric(truth, forecast_of([[0.4, 0.6]]))
+
+
+# -- confusion ---------------------------------------------------------------------------------------
+
+
+@given(cases(), st.floats(0, 1))
+def test_confusion_as_in_scikit_learn(case: tuple[Any, Any], threshold: float) -> None:
+    truth, forecast = case
+    forecast = forecast.at_least(threshold)
+    there = ~np.isnan(forecast.prediction)
+    matrix = metrics.confusion(truth, forecast)
+    np.testing.assert_array_equal(matrix.scores, forecast.scores)
+    if there.any():
+        found, predicted = truth[there].astype(int), forecast.prediction[there].astype(int)
+        want = sklearn.metrics.confusion_matrix(found, predicted, labels=forecast.scores.astype(int))
+        np.testing.assert_array_equal(matrix.counts, want)
+        normal = np.where(
+            want.any(axis=1, keepdims=True), want / np.maximum(want.sum(axis=1, keepdims=True), 1), np.nan
+        )
+        np.testing.assert_allclose(matrix.shares(), normal)
+    assert matrix.withheld.tolist() == [np.sum(truth[~there] == score) for score in forecast.scores]
+    assert matrix.counts.sum() + matrix.withheld.sum() == len(truth)
+
+
+def test_confusion_has_every_score_of_either_side() -> None:
+    ratings = bemf.Ratings.from_arrays([1, 1], [1, 2], [3.5, 9], scores=[1, 3.5, 9])
+    matrix = metrics.confusion(ratings, forecast_of([[0.1, 0.9], [np.nan, np.nan]]))
+    assert matrix.scores.tolist() == [1, 2, 3.5, 9]
+    assert matrix.counts.tolist() == [[0] * 4, [0] * 4, [0, 1, 0, 0], [0] * 4]
+    assert matrix.withheld.tolist() == [0, 0, 0, 1]
+    assert np.isnan(matrix.shares()[[0, 1, 3]]).all()
+    empty = metrics.confusion([], forecast_of(np.empty((0, 3))))
+    assert empty.counts.tolist() == [[0] * 3] * 3
+
+
+def test_confusion_is_of_scores() -> None:
+    with pytest.raises(bemf.DataError, match=r"by\('mode'\)"):
+        metrics.confusion([1], forecast_of([[0.4, 0.6]]).by("mean"))
+    with pytest.raises(bemf.DataError, match="301 different ratings"):
+        metrics.confusion(np.ones(300), np.arange(300) + 1.5)
+    with pytest.raises(bemf.DataError, match="2 ratings but 1 prediction"):
+        metrics.confusion([1, 2], [1])
+
+
+# -- reliability -------------------------------------------------------------------------------------
 
 
 @given(cases(), st.sampled_from(["std", "mad"]))
@@ -121,11 +247,11 @@ def test_wrong_input_is_refused() -> None:
     for metric in (metrics.mae, metrics.rmse, metrics.accuracy, metrics.coverage):
         with pytest.raises(bemf.DataError, match="2 ratings but 3 predictions"):
             metric([1, 2], [1, 2, 3])
-        with pytest.raises(bemf.DataError, match="1 true ratings are missing"):
+        with pytest.raises(bemf.DataError, match="1 true rating missing"):
             metric([1, np.nan], [1, 2])
     with pytest.raises(bemf.DataError, match="one column"):
         metrics.mae([[1, 2]], [[1, 2]])
-    with pytest.raises(bemf.DataError, match="2 ratings but 1 forecasts"):
+    with pytest.raises(bemf.DataError, match="2 ratings but 1 prediction"):
         metrics.log_loss([1, 2], forecast_of([[1, 0]]))
     with pytest.raises(bemf.DataError, match="no reliability"):
         metrics.rpi([1, 2], [1, 2])

@@ -25,7 +25,7 @@ HEAVY = [
     *("pyarrow", "pandas", "polars", "sklearn", "scipy", "matplotlib", "rich", "click", "torch", "numba"),
     *("safetensors", "narwhals"),
 ]
-MODULES = {"bemf": bemf, "bemf.metrics": bemf.metrics, "bemf.datasets": bemf.datasets}
+MODULES = {"bemf": bemf, "bemf.metrics": bemf.metrics, "bemf.datasets": bemf.datasets, "bemf.plots": bemf.plots}
 
 
 def fresh(code: str) -> Any:
@@ -83,7 +83,7 @@ def test_version() -> None:
 
 def test_errors_have_one_root() -> None:
     errors = [getattr(bemf, name) for name in bemf.__all__ if name.endswith("Error")]
-    assert len(errors) == 7
+    assert len(errors) == 8
     assert all(issubclass(error, bemf.BemfError) for error in errors)
     assert issubclass(bemf.ModelFileError, OSError)
     assert issubclass(bemf.DataError, ValueError)

@@ -6,13 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bemf import datasets, metrics
+    from bemf import datasets, metrics, plots
     from bemf.activations import Activation
     from bemf.errors import (
         BemfError,
         DataError,
         DivergenceError,
         EngineError,
+        MissingExtraError,
         ModelFileError,
         NotFittedError,
         ParameterError,
@@ -36,6 +37,7 @@ _HOME = {
     "EngineError": "bemf.errors",
     "Forecast": "bemf.forecast",
     "Iteration": "bemf.progress",
+    "MissingExtraError": "bemf.errors",
     "ModelFileError": "bemf.errors",
     "NotFittedError": "bemf.errors",
     "ParameterError": "bemf.errors",
@@ -46,6 +48,7 @@ _HOME = {
     "datasets": "bemf.datasets",
     "load": "bemf.persistence",
     "metrics": "bemf.metrics",
+    "plots": "bemf.plots",
 }
 
 __all__ = [
@@ -57,6 +60,7 @@ __all__ = [
     "EngineError",
     "Forecast",
     "Iteration",
+    "MissingExtraError",
     "ModelFileError",
     "NotFittedError",
     "ParameterError",
@@ -68,6 +72,7 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "plots",
 ]
 
 

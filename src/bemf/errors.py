@@ -6,7 +6,8 @@ BemfError
 ├── NotFittedError      a model asked for answers before it was fitted
 ├── DivergenceError     a fit whose objective ran away
 ├── EngineError         an engine that is missing or lacks a kernel
-└── ModelFileError      a saved model that is damaged, foreign or too new
+├── ModelFileError      a saved model that is damaged, foreign or too new
+└── MissingExtraError   an optional library that is needed and not installed
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ class EngineError(BemfError, RuntimeError):
 
 class ModelFileError(BemfError, OSError):
     """A saved model that is damaged, foreign or too new."""
+
+
+class MissingExtraError(BemfError, ImportError):
+    """An optional library that is needed and not installed; says how to install it."""

@@ -123,7 +123,8 @@ class Forecast:
 
     def p_like(self, like: float) -> NDArray[np.float64]:
         """The probability of a rating of at least `like`; NaN where the pair is not known."""
-        return np.asarray(self.probabilities[:, self.scores >= like].sum(axis=1, dtype=np.float64))
+        total = self.probabilities[:, self.scores >= like].sum(axis=1, dtype=np.float64)
+        return np.where(np.isnan(self.probabilities[:, 0]), np.nan, total)
 
     def to_frame(self, kind: Literal["pandas", "polars", "pyarrow"] = "pandas", *, probabilities: bool = False) -> Any:
         """One row a pair: user, item, prediction, reliability, known, and if asked a column for each score.

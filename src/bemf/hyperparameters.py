@@ -103,10 +103,11 @@ class Configured:
         for each in fields(self):  # type: ignore[arg-type]
             each.metadata["range"].check(each.name, getattr(self, each.name))
 
+    def changed_parameters(self) -> dict[str, Any]:
+        """The hyperparameters that are not their defaults, by name."""
+        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))  # type: ignore[arg-type]
+        return {name: value for name, value, default in given if not (value is default or same(value, default))}
+
     def __repr__(self) -> str:
-        changed = [
-            f"{each.name}={getattr(self, each.name)!r}"
-            for each in fields(self)  # type: ignore[arg-type]
-            if getattr(self, each.name) is not each.default and getattr(self, each.name) != each.default
-        ]
+        changed = [f"{name}={value!r}" for name, value in self.changed_parameters().items()]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -204,7 +204,7 @@ def recommend(
     wish = Wish(
         n=min(n, max(len(candidates), 1)),
         candidates=candidates,
-        worths=(model.classes_ >= like).astype(np.float64) if by == "p_like" else model.classes_,
+        worths=(model.classes_ >= like).astype(np.float64) if by == "p_like" else model.classes_.astype(np.float64),
         min_reliability=min_reliability,
         min_worth=min_reliability if by == "p_like" else -np.inf,
         seen=model.seen() if exclude_seen else None,

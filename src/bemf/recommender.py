@@ -134,7 +134,7 @@ class Recommender(Configured, ABC):
         self.n_iter_ = fit.n_done
         self.set_state(fit.best_state())
         self.users_, self.items_ = training.users, training.items
-        self.classes_ = training.scores
+        self.classes_ = as_classes(training.scores)
         self.prior_ = training.score_counts / len(training)
         self.user_counts_, self.item_counts_ = training.by_user.counts, training.by_item.counts
         self.rated_: Rows | None = training.by_user
@@ -198,7 +198,7 @@ class Recommender(Configured, ABC):
         probabilities = self._placed().forecast(f"{self.family}.forecast", users, items, self.forecast_parameters())
         if unknown == "prior":
             probabilities[~known] = self.prior_
-        return Forecast(asked.users, asked.items, probabilities, self.classes_, known, point)
+        return Forecast(asked.users, asked.items, probabilities, self.classes_.astype(np.float64), known, point)
 
     def recommend(
         self,
@@ -289,10 +289,9 @@ class Recommender(Configured, ABC):
 
     def score(self, X: Any, y: ArrayLike | None = None) -> float:
         """The mean log-likelihood of ratings: `X` with `y`, or `Ratings` alone."""
-        from bemf.metrics import log_loss
+        from bemf.metrics import scorer
 
-        truth = X.values if isinstance(X, Ratings) and y is None else np.asarray(y, dtype=np.float64)
-        return -log_loss(truth, self.forecast(X, unknown="prior"))
+        return scorer("log_loss")(self, X, y)
 
     def _placed(self) -> Run:
         """The factors, placed for forecasts and kept so."""
@@ -417,9 +416,19 @@ def on_scale(given: Any, y: ArrayLike | None, scores: NDArray[np.float64]) -> Ra
     )
 
 
+def as_classes(scores: NDArray[np.float64]) -> NDArray[Any]:
+    """A scale as scikit-learn wants its classes: it uses those that are whole as indexes.
+
+    >>> as_classes(np.array([0.0, 1.0])), as_classes(np.array([0.5, 1.0]))
+    (array([0, 1]), array([0.5, 1. ]))
+    """
+    whole = (scores % 1 == 0) & (np.abs(scores) < 2**53)
+    return scores.astype(np.int64) if whole.all() else scores
+
+
 def _counted(counts: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether a row is known and has ratings."""
     return (index >= 0) & (np.append(counts, 0)[index] > 0)
 
 
-__all__ = ["Init", "Recommender", "Vocabulary", "as_ratings"]
+__all__ = ["Init", "Recommender", "Vocabulary", "as_classes", "as_ratings"]

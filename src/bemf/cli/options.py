@@ -68,7 +68,7 @@ def source_of(given: str) -> Any:
 def read_ratings(source: str, **reading: Any) -> Ratings:
     """Ratings from a file or the standard input, or of a data set with that name."""
     from bemf.datasets import load
-    from bemf.datasets.registry import DATASETS
+    from bemf.datasets.catalogue import DATASETS
     from bemf.ratings import Ratings
 
     if source in DATASETS and not os.path.exists(source):

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bemf.errors import DataError, ParameterError
 from bemf.forecast import Forecast
-from bemf.metrics.prediction import Truth, aligned
+from bemf.metrics.prediction import losses, predictions
+from bemf.metrics.truth import Floats, Truth, n_pairs, true_values
+from bemf.words import counted
 
-Floats = NDArray[np.float64]
 THRESHOLDS = tuple(round(0.1 * step, 1) for step in range(10))
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
 
@@ -46,7 +47,7 @@ def rpi(
     """
     if spread not in ("std", "mad"):
         raise ParameterError(f"spread must be 'std' or 'mad'; got {spread!r}")
-    e, trust = _errors_and_reliability(actual, predicted, reliability)
+    e, trust = _errors_and_reliability(true_values(actual), predicted, reliability)
     if len(e) == 0:
         return float("nan")
     d_e, d_l = e - e.mean(), trust.mean() - trust
@@ -69,7 +70,7 @@ def by_threshold(
     >>> curve.mae.round(4), curve.coverage.round(4)
     (array([0.6667, 0.    ]), array([1.    , 0.6667]))
     """
-    e, trust, n = *_errors_and_reliability(actual, predicted, reliability), _size(actual)
+    e, trust, n = *_errors_and_reliability(actual, predicted, reliability), n_pairs(actual)
     kept = [trust >= threshold for threshold in thresholds]
     return Curve(
         np.asarray(thresholds, dtype=np.float64),
@@ -92,7 +93,7 @@ def by_coverage(
     """
     if any(not 0 < share <= 1 for share in shares):
         raise ParameterError(f"shares must be above 0 and at most 1; got {list(shares)}")
-    e, trust, n = *_errors_and_reliability(actual, predicted, reliability), _size(actual)
+    e, trust, n = *_errors_and_reliability(actual, predicted, reliability), n_pairs(actual)
     if len(e) == 0:
         raise DataError("there is no prediction to measure")
     order = np.argsort(-trust, kind="stable")
@@ -111,17 +112,20 @@ def _tied_mean(e: Floats, trust: Floats) -> Floats:
 def _errors_and_reliability(
     actual: Truth, predicted: Forecast | ArrayLike, reliability: ArrayLike | None
 ) -> tuple[Floats, Floats]:
-    truth, answer = aligned(actual, predicted)
+    e = losses(actual, predicted, lambda truth, answer: np.abs(truth - answer))
+    trust = reliabilities(predicted, reliability)
+    there = ~np.isnan(e) & ~np.isnan(trust)
+    return e[there], trust[there]
+
+
+def reliabilities(predicted: Forecast | ArrayLike, reliability: ArrayLike | None) -> Floats:
+    """The reliability of each prediction: the one given, or that of a `Forecast`."""
     if reliability is None:
         if not isinstance(predicted, Forecast):
             raise DataError("predictions alone have no reliability; give it as the third argument")
-        reliability = predicted.reliability
+        return predicted.reliability
     trust = np.asarray(reliability, dtype=np.float64)
-    if trust.shape != truth.shape:
-        raise DataError(f"{len(truth):,} ratings but reliabilities of shape {trust.shape}")
-    answered = ~np.isnan(answer) & ~np.isnan(trust)
-    return np.abs(truth - answer)[answered], trust[answered]
-
-
-def _size(actual: Truth) -> int:
-    return len(aligned(actual, np.zeros(len(actual)))[0])  # type: ignore[arg-type]
+    n = len(predictions(predicted))
+    if trust.shape != (n,):
+        raise DataError(f"{counted(n, 'prediction')} but reliabilities of shape {trust.shape}")
+    return trust

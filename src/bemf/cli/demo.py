@@ -89,7 +89,8 @@ def _somebody(model: Recommender) -> str | int:
         return float(sum(row["p_like"] for row in rows) / len(rows) + max(trust) - min(trust))
 
     by_user = groupby(_rows(model.recommend(n=10)), key=lambda row: row["user"])
-    return max((worth(list(rows)), user) for user, rows in by_user)[1]
+    best: str | int = max((worth(list(rows)), user) for user, rows in by_user)[1]
+    return best
 
 
 def _rows(best: Recommendations) -> list[dict[str, Any]]:

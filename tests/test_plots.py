@@ -22,7 +22,7 @@ from matplotlib.patches import StepPatch
 
 import bemf
 from bemf import metrics, plots
-from bemf.metrics.confusion import Confusion
+from bemf.metrics.confusion_matrix import Confusion
 from bemf.metrics.reliability import Curve
 from test_forecast import forecast_of
 
@@ -89,7 +89,7 @@ def test_curves_are_the_numbers() -> None:
 
 def test_the_diagram_has_its_diagonal_and_its_counts() -> None:
     upper, lower = plots.reliability_diagram(DIAGRAM).figure.axes
-    line, diagonal = upper.get_lines()
+    diagonal, line = upper.get_lines()
     filled = DIAGRAM.counts > 0
     assert 0 < filled.sum() < len(filled)
     np.testing.assert_array_equal(line.get_xydata(), np.column_stack([DIAGRAM.predicted, DIAGRAM.observed])[filled])
@@ -156,7 +156,7 @@ def test_legends_name_each_where_there_are_several(name: str, n: int, title: str
     handles = legend.get_lines()
     lines = {
         line.get_marker() + line.get_linestyle() + str(line.get_color()): place
-        for place, line in enumerate(figure.axes[0].get_lines())
+        for place, line in enumerate(each for each in figure.axes[0].get_lines() if each.get_marker() != "None")
     }
     for handle, text in zip(handles, texts(figure), strict=True):
         place = lines[handle.get_marker() + handle.get_linestyle() + str(handle.get_color())]
@@ -201,7 +201,7 @@ def test_gaps_are_left_where_nothing_is_known() -> None:
         lines = rendered(draw({"some": curve, "nothing": nothing})).axes[0].get_lines()
         assert [np.isnan(line.get_ydata()).sum() for line in lines] == [2, 3]
     unknown = metrics.reliability_diagram([1], forecast_of([[np.nan, np.nan]]))
-    assert len(rendered(plots.reliability_diagram(unknown)).axes[0].get_lines()[0].get_xdata()) == 0
+    assert len(rendered(plots.reliability_diagram(unknown)).axes[0].get_lines()[1].get_xdata()) == 0
 
 
 def test_nothing_to_draw_is_refused() -> None:
@@ -230,6 +230,20 @@ def test_axes_given_have_the_legend_themselves(name: str) -> None:
     assert texts(ax.figure) == []
     assert [each.get_text() for each in ax.get_legend().get_texts()] == ["one", "two"]
     assert draw({"one": it}, ax=Figure().add_subplot()).get_legend() is None
+
+
+def test_what_is_on_the_axes_already_is_none_of_the_legend_s_business() -> None:
+    ax = Figure().add_subplot()
+    ax.plot([0, 1], [0, 1], color="red")
+    legend: Any = plots.mae_by_coverage(dict.fromkeys(["one", "two"], CURVES["coverage"]), ax=ax).get_legend()
+    assert [line.get_color() for line in legend.get_lines()] == [line.get_color() for line in ax.get_lines()[1:]]
+
+
+def test_names_are_taken_as_they_are() -> None:
+    names = ["$k = 2$", r"a \frac{ b $", "<b>", "two  words", "--!>"]
+    figure = rendered(plots.mae_by_coverage(dict.fromkeys(names, CURVES["coverage"])))
+    assert {*texts(figure)} == {*names}
+    ET.fromstring(plots.to_svg(figure, title="T"))
 
 
 def test_pictures_are_a_column_wide_and_light() -> None:

@@ -67,24 +67,45 @@ class Forecast:
         return len(self.probabilities)
 
     def __repr__(self) -> str:
-        shown = int(np.count_nonzero(~np.isnan(self.prediction)))
-        at_least = f" with reliability ≥ {self.min_reliability:g}" if self.min_reliability else ""
-        return f"Forecast({len(self):,} pairs, {shown:,} predicted by {self.point}{at_least})"
+        return f"Forecast({self._summary()})"
 
     def __str__(self) -> str:
         """The first rows as a table."""
+        columns = self._first_rows()
+        columns["reliability"] = [f"{one:.2f}" for one in columns["reliability"]]
+        return table(columns, self._n_more)
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from bemf import html
+
+        columns = self._first_rows()
+        columns["reliability"] = [html.share(one) for one in columns["reliability"]]
+        shown = html.table(columns, ["prediction", "reliability"])
+        return html.card(f"Forecast: {self._summary()}", shown, html.more(self._n_more))
+
+    def _summary(self) -> str:
+        shown = int(np.count_nonzero(~np.isnan(self.prediction)))
+        at_least = f" with reliability ≥ {self.min_reliability:g}" if self.min_reliability else ""
+        return f"{len(self):,} pairs, {shown:,} predicted by {self.point}{at_least}"
+
+    def _first_rows(self) -> dict[str, list[Any]]:
         n = min(len(self), SHOWN)
         answers = [
             f"{prediction:g}" if not np.isnan(prediction) else "withheld" if known else "unknown"
             for prediction, known in zip(self.prediction[:n], self.known[:n], strict=True)
         ]
-        columns = {
+        return {
             "user": [str(one) for one in self.users[:n].to_pylist()],
             "item": [str(one) for one in self.items[:n].to_pylist()],
             "prediction": answers,
-            "reliability": [f"{one:.2f}" for one in self.reliability[:n]],
+            "reliability": self.reliability[:n].tolist(),
         }
-        return table(columns, len(self) - n)
+
+    @property
+    def _n_more(self) -> int:
+        """How many rows there are beyond the first."""
+        return max(len(self) - SHOWN, 0)
 
     @cached_property
     def _mode(self) -> NDArray[np.uint8]:

@@ -24,9 +24,10 @@ from bemf.words import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from bemf.metrics.calibration import ReliabilityDiagram, ReliabilityHistogram
-    from bemf.metrics.confusion import Confusion
+    from bemf.metrics.confusion_matrix import Confusion
     from bemf.metrics.reliability import Curve
 
 __all__ = ["confusion", "mae_by_coverage", "mae_by_threshold", "reliability_diagram", "reliability_histogram", "to_svg"]
@@ -54,10 +55,11 @@ def mae_by_coverage(curves: Curve | Mapping[str, Curve], *, ax: Axes | None = No
     """
     named = _named(curves)
     upper, _ = panels = _panels(ax, 2.4, named)
-    for style, curve in zip(_styles(), named.values(), strict=False):
-        upper.plot(curve.coverage, curve.mae, **style)
+    lines = {}
+    for (name, curve), style in zip(named.items(), _styles(), strict=False):
+        (lines[name],) = upper.plot(curve.coverage, curve.mae, **style)
     upper.set(xlabel="Coverage (share of the ratings)", ylabel=MAE, xlim=(0, 1.02))
-    return _finished(panels, named, own=ax is None)
+    return _finished(panels, lines, own=ax is None)
 
 
 def mae_by_threshold(curves: Curve | Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
@@ -72,15 +74,16 @@ def mae_by_threshold(curves: Curve | Mapping[str, Curve], *, ax: Axes | None = N
     """
     named = _named(curves)
     upper, lower = panels = _panels(ax, 3.4, named, two=True)
-    for style, curve in zip(_styles(), named.values(), strict=False):
-        upper.plot(curve.cut, curve.mae, **style)
+    lines = {}
+    for (name, curve), style in zip(named.items(), _styles(), strict=False):
+        (lines[name],) = upper.plot(curve.cut, curve.mae, **style)
         if lower:
             lower.plot(curve.cut, curve.coverage, **style)
     upper.set_ylabel(MAE)
     if lower:
         lower.set(ylabel="Coverage", ylim=(0, 1.05))
     (lower or upper).set_xlabel("Least reliability of a prediction")
-    return _finished(panels, named, own=ax is None)
+    return _finished(panels, lines, own=ax is None)
 
 
 def reliability_histogram(histogram: ReliabilityHistogram, *, ax: Axes | None = None) -> Axes:
@@ -114,17 +117,18 @@ def reliability_diagram(
     """
     named = _named(diagrams)
     upper, lower = panels = _panels(ax, 3.9, named, two=True)
-    for style, diagram in zip(_styles(), named.values(), strict=False):
-        filled = diagram.counts > 0
-        upper.plot(diagram.predicted[filled], diagram.observed[filled], clip_on=False, **style)
-        if lower:
-            lower.stairs(diagram.counts, diagram.edges, **{name: style[name] for name in LINE_STYLE})
     upper.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, zorder=1)
+    lines = {}
+    for (name, diagram), style in zip(named.items(), _styles(), strict=False):
+        filled = diagram.counts > 0
+        (lines[name],) = upper.plot(diagram.predicted[filled], diagram.observed[filled], clip_on=False, **style)
+        if lower:
+            lower.stairs(diagram.counts, diagram.edges, **{key: style[key] for key in LINE_STYLE})
     upper.set(ylabel="Observed frequency", xlim=(0, 1), ylim=(0, 1))
     if lower:
         lower.set_ylabel("Cases")
     (lower or upper).set_xlabel("Predicted probability")
-    return _finished(panels, named, own=ax is None)
+    return _finished(panels, lines, own=ax is None)
 
 
 def confusion(matrix: Confusion, *, ax: Axes | None = None) -> Axes:
@@ -206,7 +210,7 @@ def _panels(
 
 
 def _styles() -> Iterator[dict[str, Any]]:
-    """How the first, second, … line looks; no two alike in colour or in black and white."""
+    """How the first, second, … line looks; up to eight can be told apart without colours."""
     n = 0
     while True:
         yield {
@@ -242,7 +246,7 @@ def _short(count: int, most: int) -> str:
 
 def _finished(
     panels: tuple[Axes, Axes | None],
-    named: Mapping[str, Any] | None = None,
+    lines: Mapping[str, Line2D] | None = None,
     *,
     own: bool = False,
     grid: bool = True,
@@ -256,22 +260,24 @@ def _finished(
             panel.grid(color="0.9", linewidth=0.6)
             panel.set_axisbelow(True)
             panel.spines[["top", "right"]].set_visible(False)
-    if rows := _legend_rows(named):
-        _legend(panels[0], rows, own)
+    if lines and len(lines) > 1:
+        _legend(panels[0], lines, own)
     return panels[0]
 
 
-def _legend(ax: Axes, rows: list[list[str]], own: bool) -> None:
+def _legend(ax: Axes, lines: Mapping[str, Line2D], own: bool) -> None:
     """Below a figure of ours, where it hides nothing; on somebody's Axes where there is most room."""
-    names = [name for row in rows for name in row]
-    lines = ax.get_lines()[: len(names)]
+    rows = _legend_rows(lines)
+    columns = len(rows[0])
+    named = list(zip(lines.values(), (name for row in rows for name in row), strict=True))
     form: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "handlelength": 2.6}
     if own:
-        by_row = sorted(range(len(names)), key=lambda n: n % len(rows[0]))  # legends fill columns first
-        lines, names = [lines[n] for n in by_row], [names[n] for n in by_row]
-        ax.figure.legend(lines, names, loc="outside lower center", ncols=len(rows[0]), **form)
+        named = [each for n in range(columns) for each in named[n::columns]]  # legends fill columns first
+        legend = ax.figure.legend(*zip(*named, strict=True), loc="outside lower center", ncols=columns, **form)
     else:
-        ax.legend(lines, names, **form)
+        legend = ax.legend(*zip(*named, strict=True), **form)
+    for name in legend.get_texts():
+        name.set_parse_math(False)
 
 
 def _legend_rows(named: Mapping[str, Any] | None) -> list[list[str]]:
@@ -286,6 +292,7 @@ def _legend_rows(named: Mapping[str, Any] | None) -> list[list[str]]:
 def _embeddable(svg: str, title: str, description: str) -> str:
     """The element alone, its ids its own and its style not the page's, with words in place of the picture."""
     element = svg[svg.index("<svg") :]
+    element = re.sub(r"<!--.*?-->\n?", "", element, flags=re.DOTALL)
     element = re.sub(r"<style type=\"text/css\">\*\{(.*?)\}</style>", "", element)
     own = hashlib.sha256(element.encode()).hexdigest()[:8]
     element = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>b{own}-", element)

@@ -271,11 +271,27 @@ class Ratings:
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        n_users, n_items = (int(np.count_nonzero(rows.counts)) for rows in (self.by_user, self.by_item))
+        n_users, n_items = self._n_rated()
         return (
             f"Ratings({counted(len(self), 'rating')} by {counted(n_users, 'user')} of {counted(n_items, 'item')}, "
             f"scores {listed(self.scores)})"
         )
+
+    def _repr_html_(self) -> str:
+        """Counts and a chart of the scores, for notebooks."""
+        from bemf import html
+
+        n_users, n_items = self._n_rated()
+        counts = {"ratings": len(self), "users": n_users, "items": n_items}
+        density = len(self) / max(n_users * n_items, 1)
+        named = {name: f"{n:,}" for name, n in counts.items()} | {"density": f"{100 * density:.3g} %"}
+        chart = html.chart([f"{score:g}" for score in self.scores], self.score_counts)
+        return html.card("Ratings", html.facts(named), chart)
+
+    def _n_rated(self) -> tuple[int, int]:
+        """How many users and items have ratings."""
+        n_users, n_items = (int(np.count_nonzero(rows.counts)) for rows in (self.by_user, self.by_item))
+        return n_users, n_items
 
     def to_frame(self, kind: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """The ratings as a frame with user, item, rating and, where there are, dates.

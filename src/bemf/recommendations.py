@@ -99,16 +99,31 @@ class Recommendations:
 
     def __str__(self) -> str:
         """The first rows as a table."""
+        columns = self._first_rows()
+        for name in ("reliability", "p_like"):
+            columns[name] = [f"{one:.2f}" for one in columns[name]]
+        return table(columns, max(len(self) - SHOWN, 0))
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from bemf import html
+
+        columns = self._first_rows()
+        for name in ("reliability", "p_like"):
+            columns[name] = [html.share(one) for one in columns[name]]
+        shown = html.table(columns, ["rank", "prediction", "reliability", "p_like"])
+        return html.card(repr(self), shown, html.more(max(len(self) - SHOWN, 0)))
+
+    def _first_rows(self) -> dict[str, list[Any]]:
         n = min(len(self), SHOWN)
-        columns = {
+        return {
             "user": [str(one) for one in self.users[:n].to_pylist()],
             "rank": [str(one) for one in self.rank[:n]],
             "item": shown(self.items[:n], self.titles[:n] if self.titles is not None else None),
             "prediction": [f"{one:g}" for one in self.prediction[:n]],
-            "reliability": [f"{one:.2f}" for one in self.reliability[:n]],
-            "p_like": [f"{one:.2f}" for one in self.p_like[:n]],
+            "reliability": self.reliability[:n].tolist(),
+            "p_like": self.p_like[:n].tolist(),
         }
-        return table(columns, len(self) - n)
 
     def to_frame(self, kind: Frame = "pandas") -> Any:
         """One row a recommendation: user, item, title where given, rank, prediction, reliability, p_like."""

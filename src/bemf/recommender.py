@@ -21,6 +21,7 @@ from bemf.progress import Callback, Progress
 from bemf.ratings import Ratings
 from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
+from bemf.words import listed
 
 if TYPE_CHECKING:
     from bemf.recommendations import By, Recommendations, Similar
@@ -318,6 +319,30 @@ class Recommender(Configured, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "state_")
+
+    def _repr_html_(self) -> str:
+        """Parameters that were chosen and what the fit found, for notebooks."""
+        from bemf import html
+
+        fitted = self.__sklearn_is_fitted__()
+        named = self.changed_parameters() | (self._found() if fitted else {})
+        parts = [html.facts(named)] * bool(named) + [html.note("not fitted yet")] * (not fitted)
+        return html.card(type(self).__name__, *parts)
+
+    def _found(self) -> dict[str, str]:
+        """What there is to say of the fit."""
+        objective, validation = self.history_["objective"], self.history_["validation"]
+        found = {
+            "ratings": f"{self.user_counts_.sum():,}",
+            "users": f"{np.count_nonzero(self.user_counts_):,}",
+            "items": f"{np.count_nonzero(self.item_counts_):,}",
+            "scale": listed(self.classes_),
+            "iterations": f"{self.n_iter_:,}",
+            "objective": f"{objective[0]:,.6g} → {objective[-1]:,.6g}",
+        }
+        if validation:
+            found["log-loss on validation"] = f"{min(validation):.4f}"
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_scorer"}

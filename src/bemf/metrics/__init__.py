@@ -13,7 +13,7 @@ known pairs, also those whose prediction is withheld.
 """
 
 from bemf.metrics.calibration import ece, reliability_diagram, reliability_histogram
-from bemf.metrics.confusion import confusion
+from bemf.metrics.confusion_matrix import confusion
 from bemf.metrics.prediction import accuracy, coverage, mae, rmse
 from bemf.metrics.probability import brier, log_loss
 from bemf.metrics.reliability import by_coverage, by_threshold, rpi

@@ -321,6 +321,32 @@ void forecast_pairs(const bemf::Pairs& p, int64_t from, int64_t to) {
     }
 }
 
+template <class T, int W, bool biased, class Psi>
+void rate_groups(const bemf::Candidates& c, const T* user, int64_t first, int64_t last, T* worths, T* reliabilities) {
+    using V = Lanes<T, W>;
+    const int k = c.n_columns;
+    const V* v = static_cast<const V*>(c.groups) + first * c.n_scores * k;
+    const T* offset = static_cast<const T*>(c.offset);
+    const T* worth_of = static_cast<const T*>(c.worths);
+    for (int64_t group = first; group < last; ++group, worths += W, reliabilities += W) {
+        const T* u = user;
+        V total = {}, worth = {}, largest = {};
+        for (int score = 0; score < c.n_scores; ++score, u += k, v += k) {
+            V x = biased ? offset[score] + u[0] + v[0] : V{};
+            for (int f = biased ? 1 : 0; f < k; ++f) x += u[f] * v[f];
+            const V value = Psi::template value<T, W>(x);
+            total += value;
+            worth += worth_of[score] * value;
+            largest = larger<T, W>(largest, value);
+        }
+        const V scale = 1 / total;
+        worth *= scale;
+        largest *= scale;
+        memcpy(worths, &worth, sizeof worth);
+        memcpy(reliabilities, &largest, sizeof largest);
+    }
+}
+
 // Makes the probabilities of each pair sum to one; where all are nothing, they are even.
 template <class T> void normalize(T* probabilities, int n_scores, int64_t from, int64_t to) {
     for (T* each = probabilities + from * n_scores; each < probabilities + to * n_scores; each += n_scores) {

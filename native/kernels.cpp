@@ -7,6 +7,7 @@ namespace {
 
 using bemf::Activation;
 using bemf::BernoulliKernels;
+using bemf::Candidates;
 using bemf::HalfSweep;
 using bemf::Pairs;
 using bemf::Solver;
@@ -75,6 +76,30 @@ void forecast(const Pairs& p, int64_t from, int64_t to, int width, bool exact) {
           : forecast_by_lanes<float, most_lanes<float>>(p, from, to, width);
 }
 
+template <class T, class Psi>
+void rate_by_bias(const Candidates& c, const T* user, int64_t first, int64_t last, T* worths, T* reliabilities) {
+    c.biased ? rate_groups<T, most_lanes<T>, true, Psi>(c, user, first, last, worths, reliabilities)
+             : rate_groups<T, most_lanes<T>, false, Psi>(c, user, first, last, worths, reliabilities);
+}
+
+template <class T>
+void rate_as(const Candidates& c, const void* user, int64_t first, int64_t last, void* worths, void* reliabilities) {
+    const T* u = static_cast<const T*>(user);
+    T *w = static_cast<T*>(worths), *r = static_cast<T*>(reliabilities);
+    switch (c.activation) {
+        case Activation::logistic: return rate_by_bias<T, Logistic>(c, u, first, last, w, r);
+        case Activation::probit: return rate_by_bias<T, Symmetric<ProbitScalar>>(c, u, first, last, w, r);
+        case Activation::cauchit: return rate_by_bias<T, Symmetric<CauchitScalar>>(c, u, first, last, w, r);
+    }
+}
+
+int group_size(bool exact) { return exact ? most_lanes<double> : most_lanes<float>; }
+
+void rate(const Candidates& c, const void* user, int64_t first, int64_t last, void* worths, void* reliabilities,
+          bool exact) {
+    (exact ? rate_as<double> : rate_as<float>)(c, user, first, last, worths, reliabilities);
+}
+
 void normalize_pairs(void* probabilities, int n_scores, int64_t from, int64_t to, bool exact) {
     exact ? normalize(static_cast<double*>(probabilities), n_scores, from, to)
           : normalize(static_cast<float*>(probabilities), n_scores, from, to);
@@ -90,6 +115,7 @@ namespace bemf {
 namespace BEMF_ISA_NAMESPACE {
 extern const InstructionSet instruction_set = {BEMF_QUOTED(BEMF_ISA_NAMESPACE), ::BEMF_ISA_NAMESPACE::lanes,
                                                ::BEMF_ISA_NAMESPACE::bernoulli, ::BEMF_ISA_NAMESPACE::forecast,
+                                               ::BEMF_ISA_NAMESPACE::group_size, ::BEMF_ISA_NAMESPACE::rate,
                                                ::BEMF_ISA_NAMESPACE::normalize_pairs};
 }
 }  // namespace bemf

@@ -53,6 +53,18 @@ struct Pairs {
     Activation activation;
 };
 
+// Candidates for recommendation, side by side: W of them make a group, [group][score][column][candidate].
+// A user is [score][column]. Candidates beyond the last are zeros.
+struct Candidates {
+    const void* groups;
+    const void* offset;  // [score]
+    const void* worths;  // [score]: what each score is worth
+    int n_columns;
+    int n_scores;
+    bool biased;
+    Activation activation;
+};
+
 // A half-sweep's two halves, `sums` over some of a row's ratings and `solve` with a row's whole sums;
 // `rows` does both for each row of a range. Totals are added to.
 struct BernoulliKernels {
@@ -67,6 +79,10 @@ struct InstructionSet {
     int (*lanes)(int n_scores, bool exact);  // of the first block of so many scores; exact: float64
     BernoulliKernels (*bernoulli)(const HalfSweep&, int lanes, bool exact);
     void (*bernoulli_forecast)(const Pairs&, int64_t first, int64_t last, int lanes, bool exact);
+    int (*group_size)(bool exact);
+    // What a user would think of some groups' candidates: their expected worth and largest probability.
+    void (*bernoulli_rate)(const Candidates&, const void* user, int64_t first_group, int64_t last_group, void* worth,
+                           void* reliability, bool exact);
     void (*normalize)(void* probabilities, int n_scores, int64_t first, int64_t last, bool exact);
 };
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bemf.persistence import load
     from bemf.progress import Iteration
     from bemf.ratings import Ratings
+    from bemf.recommendations import Recommendations, Similar
     from bemf.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -41,6 +42,8 @@ _HOME = {
     "NotFittedError": "bemf.errors",
     "ParameterError": "bemf.errors",
     "Ratings": "bemf.ratings",
+    "Recommendations": "bemf.recommendations",
+    "Similar": "bemf.recommendations",
     "Vocabulary": "bemf.vocabulary",
     "datasets": "bemf.datasets",
     "load": "bemf.persistence",
@@ -62,6 +65,8 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "Ratings",
+    "Recommendations",
+    "Similar",
     "Vocabulary",
     "__version__",
     "datasets",

@@ -43,3 +43,20 @@ def bernoulli_forecast(
     threads: Threads,
     progress: Callable[[float], object] | None,
 ) -> None: ...
+def bernoulli_rank(
+    isa: str,
+    activation: int,
+    users: NDArray[np.int32],
+    candidates: NDArray[np.int32],
+    user_factors: Sequence[NDArray[Any]],
+    item_factors: Sequence[NDArray[Any]],
+    offset: NDArray[Any] | None,
+    worths: NDArray[Any],
+    seen_indptr: NDArray[np.int64] | None,
+    seen: NDArray[np.int32] | None,
+    min_reliability: float,
+    min_worth: float,
+    out: NDArray[np.int32],
+    threads: Threads,
+    progress: Callable[[float], object] | None,
+) -> None: ...

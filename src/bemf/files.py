@@ -6,7 +6,9 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Callable, Iterator
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import IO, Any, Literal
@@ -25,7 +27,9 @@ USUAL_NAMES = {
     ),
     "rating": ("rating", "ratings", "score", "stars", "overall", "value"),
     "date": ("date", "timestamp", "time", "datetime", "rated_at", "unixreviewtime"),
+    "title": ("title", "name", "movie_title"),
 }
+OPTIONAL = frozenset({"date"})
 DELIMITERS = ("::", "\t", ";", ",", "|")
 UNIT_SEPARATOR = "\x1f"
 BLOCK = 1 << 22
@@ -34,37 +38,43 @@ COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b
 
 
 def read_table(
-    source: str | PathLike[str] | IO[bytes],
+    source: str | PathLike[str] | zipfile.Path | IO[bytes],
     columns: dict[str, Column | None],
     *,
     delimiter: str | None = None,
     header: bool | None = None,
+    optional: frozenset[str] = OPTIONAL,
+    kinds: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The user, item, rating and perhaps date columns of a file, as Arrow arrays."""
+    """The columns of a file that play these roles, as Arrow arrays; optional ones may be missing.
+
+    Ids are of the `kinds` given, Arrow's int64 or large_string, or else as they look.
+    """
     import pyarrow as pa
 
-    name = str(source) if isinstance(source, str | PathLike) else "the stream"
+    kinds = kinds or {}
+    name = str(source) if isinstance(source, str | PathLike | zipfile.Path) else "the stream"
     if isinstance(source, str | PathLike) and not os.path.exists(source):
         raise DataError(f"{name} does not exist")
     try:
         if isinstance(source, str | PathLike) and os.path.isdir(source):
-            return _read_folder(source, columns)
+            return _of_kinds(_read_folder(source, columns, optional), kinds)
         open_again = _opener(source)
         with open_again() as stream:
             start = bytes(stream.read(START))
         if start[:4] == b"PAR1":
-            return _read_parquet(open_again, columns)
+            return _of_kinds(_read_parquet(open_again, columns, optional), kinds)
         if start[:6] == b"ARROW1":
-            return _read_arrow(open_again, columns)
-        return _read_text(_decompressed(open_again, start), columns, delimiter, header)
+            return _of_kinds(_read_arrow(open_again, columns, optional), kinds)
+        return _read_text(_decompressed(open_again, start), columns, delimiter, header, optional, kinds)
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{name} cannot be read: {error}") from error
 
 
 def frame_columns(frame: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
-    """The user, item, rating and perhaps date columns of a frame of any library."""
+    """The columns of a frame of any library that play these roles; a date may be missing."""
     import narwhals as nw
     import pyarrow as pa
 
@@ -72,7 +82,7 @@ def frame_columns(frame: Any, columns: dict[str, Column | None]) -> dict[str, An
         table = nw.from_native(frame)
         if isinstance(table, nw.LazyFrame):
             table = table.collect()
-        chosen = _choose(list(table.columns), columns)
+        chosen = _choose(list(table.columns), columns, OPTIONAL)
     except (TypeError, nw.exceptions.NarwhalsError) as error:
         kind = type(frame).__name__
         raise DataError(f"a frame of pandas, polars or pyarrow is needed; got {kind} ({error})") from error
@@ -107,7 +117,7 @@ def to_frame(columns: dict[str, Any], kind: Literal["pandas", "polars", "pyarrow
 # -- which columns -----------------------------------------------------------------------------------
 
 
-def _choose(names: list[Any], columns: dict[str, Column | None]) -> dict[str, Any]:
+def _choose(names: list[Any], columns: dict[str, Column | None], optional: frozenset[str]) -> dict[str, Any]:
     """The name of each role's column: as said, or by its usual names."""
     chosen = {}
     for role, said in columns.items():
@@ -119,7 +129,7 @@ def _choose(names: list[Any], columns: dict[str, Column | None]) -> dict[str, An
             raise DataError(f"{' and '.join(map(repr, usual))} could both be the {role} column; say which: {role}=…")
         if usual:
             chosen[role] = usual[0]
-        elif role != "date":
+        elif role not in optional:
             raise DataError(f"no {role} column among {', '.join(map(repr, names))}; name it: {role}=…")
     return chosen
 
@@ -141,6 +151,8 @@ def _opener(source: Any) -> Callable[[], Any]:
 
     if isinstance(source, str | PathLike):
         return lambda: pa.OSFile(os.fspath(source), "rb")
+    if isinstance(source, zipfile.Path):
+        return lambda: pa.PythonFile(source.open("rb"), mode="r")
     content = source.read()
     if isinstance(content, str):
         content = content.encode()
@@ -156,56 +168,69 @@ def _decompressed(open_again: Callable[[], Any], start: bytes) -> Callable[[], A
     return open_again
 
 
-def _read_parquet(open_again: Callable[[], Any], columns: dict[str, Column | None]) -> dict[str, Any]:
+def _read_parquet(
+    open_again: Callable[[], Any], columns: dict[str, Column | None], optional: frozenset[str]
+) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     with open_again() as stream:
         file = pq.ParquetFile(stream)
-        chosen = _choose(file.schema_arrow.names, columns)
+        chosen = _choose(file.schema_arrow.names, columns, optional)
         table = file.read(columns=list(chosen.values()))
     return {role: table.column(name) for role, name in chosen.items()}
 
 
-def _read_folder(source: Any, columns: dict[str, Column | None]) -> dict[str, Any]:
+def _read_folder(source: Any, columns: dict[str, Column | None], optional: frozenset[str]) -> dict[str, Any]:
     import pyarrow.dataset as ds
 
     data = ds.dataset(source, format="parquet")
     if not data.files:
         raise DataError("there is no Parquet file in this folder")
-    chosen = _choose(data.schema.names, columns)
+    chosen = _choose(data.schema.names, columns, optional)
     table = data.to_table(columns=list(chosen.values()))
     return {role: table.column(name) for role, name in chosen.items()}
 
 
-def _read_arrow(open_again: Callable[[], Any], columns: dict[str, Column | None]) -> dict[str, Any]:
+def _read_arrow(
+    open_again: Callable[[], Any], columns: dict[str, Column | None], optional: frozenset[str]
+) -> dict[str, Any]:
     import pyarrow as pa
 
     with open_again() as stream:
         table = pa.ipc.open_file(stream).read_all()
-    chosen = _choose(table.column_names, columns)
+    chosen = _choose(table.column_names, columns, optional)
     return {role: table.column(name) for role, name in chosen.items()}
+
+
+def _of_kinds(columns: dict[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
+    return {role: column.cast(kinds[role]) if role in kinds else column for role, column in columns.items()}
 
 
 # -- text --------------------------------------------------------------------------------------------
 
 
 def _read_text(
-    open_again: Callable[[], Any], columns: dict[str, Column | None], delimiter: str | None, header: bool | None
+    open_again: Callable[[], Any],
+    columns: dict[str, Column | None],
+    delimiter: str | None,
+    header: bool | None,
+    optional: frozenset[str],
+    kinds: Mapping[str, Any],
 ) -> dict[str, Any]:
     with open_again() as stream:
         start = bytes(stream.read(START)).removeprefix(b"\xef\xbb\xbf")
     if not start.strip():
         raise DataError("there are no ratings: the file is empty")
     lines = [line.removesuffix("\r") for line in start.decode("utf-8", "replace").split("\n")]
-    delimiter = delimiter or _delimiter(lines[0])
+    delimiter = delimiter or _delimiter(lines[0], sum(role not in optional for role in columns))
     rows = list(_fields(lines if len(start) < START else lines[:-1] or lines, delimiter))
     if header is None:
         header = not any(_is_number(field) for field in rows[0])
     names = rows[0] if header else [str(place) for place in range(len(rows[0]))]
-    chosen = _choose(names, columns) if header else _numbered(names, columns)
-    place = names.index(chosen["rating"])
+    chosen = _choose(names, columns, optional) if header else _numbered(names, columns, optional)
+    place = names.index(chosen["rating"]) if "rating" in chosen else len(names)
     comma = delimiter == ";" and any(len(row) > place and "," in row[place] for row in rows[header:])
-    return _Text(open_again, delimiter, names, chosen, header, "," if comma else ".").read()
+    return _Text(open_again, delimiter, names, chosen, header, "," if comma else ".", kinds).read()
 
 
 def _fields(lines: list[str], delimiter: str) -> Iterator[list[str]]:
@@ -214,24 +239,29 @@ def _fields(lines: list[str], delimiter: str) -> Iterator[list[str]]:
     return ([field.strip() for field in row] for row in csv.reader(lines, delimiter=delimiter))
 
 
-def _delimiter(line: str) -> str:
+def _delimiter(line: str, n_columns: int) -> str:
     for delimiter in DELIMITERS:
-        if line.count(delimiter) >= 2:
+        if line.count(delimiter) >= n_columns - 1:
             return delimiter
     raise DataError(
-        f"the first line, {line[:60]!r}, has no three columns divided by one of {' '.join(map(repr, DELIMITERS))}; "
-        "say what divides them: delimiter=…"
+        f"the first line, {line[:60]!r}, has no {n_columns} columns divided by one of "
+        f"{' '.join(map(repr, DELIMITERS))}; say what divides them: delimiter=…"
     )
 
 
-def _numbered(names: list[str], columns: dict[str, Column | None]) -> dict[str, Any]:
+def _numbered(names: list[str], columns: dict[str, Column | None], optional: frozenset[str]) -> dict[str, Any]:
+    """The columns of each role without a header: those first that must be there, a date only where it is said."""
     for role, said in columns.items():
         if isinstance(said, str) and said not in names:
             raise DataError(f"the file has no header, so {role}={said!r} must be a number, from 0 to {len(names) - 1}")
-    places = {role: place if said is None else said for place, (role, said) in enumerate(columns.items())}
-    if columns["date"] is None:
-        del places["date"]
-    return {role: _named(names, role, said) for role, said in places.items()}
+    roles = [role for role, said in columns.items() if said is not None or role != "date"]
+    if len(names) < len(roles):
+        roles = [role for role in roles if columns[role] is not None or role not in optional]
+    said_or_next = {role: columns[role] for role in roles}
+    return {
+        role: _named(names, role, place if said is None else said)
+        for place, (role, said) in enumerate(said_or_next.items())
+    }
 
 
 def _is_number(field: str) -> bool:
@@ -252,6 +282,7 @@ class _Text:
     chosen: dict[str, str]
     header: bool
     decimal_point: str
+    kinds: Mapping[str, Any]
 
     @property
     def _is_long(self) -> bool:
@@ -265,11 +296,14 @@ class _Text:
         """
         import pyarrow as pa
 
-        ids, numbers = (pa.int64(), pa.float64(), pa.large_string()), (pa.float64(), pa.bool_())
-        for rating, user, item in itertools.product(numbers, ids, ids):
-            kinds = {self.chosen["item"]: item, self.chosen["user"]: user, self.chosen["rating"]: rating}
+        ids = (pa.int64(), pa.float64(), pa.large_string())
+        tried = {"rating": (pa.float64(), pa.bool_()), "user": ids, "item": ids, "title": (pa.large_string(),)}
+        tried |= {role: (kind,) for role, kind in self.kinds.items()}
+        roles = [role for role in tried if role in self.chosen]
+        for kinds in itertools.product(*(tried[role] for role in roles)):
+            types = {self.chosen[role]: kind for role, kind in zip(reversed(roles), reversed(kinds), strict=True)}
             try:
-                return self._parse(kinds)
+                return self._parse(types)
             except pa.ArrowInvalid as raised:
                 error = raised
         if "UTF8" in str(error):
@@ -295,7 +329,8 @@ class _Text:
             raise DataError(
                 f"{len(uneven):,} lines do not have the {uneven[0].expected_columns} columns of the first ({shown})"
             )
-        self._refuse_words(columns["rating"])
+        if "rating" in columns:
+            self._refuse_words(columns["rating"])
 
     def _refuse_words(self, texts: Any) -> None:
         import pyarrow.compute as pc

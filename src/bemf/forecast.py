@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.errors import ParameterError
+from bemf.words import table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,10 +73,7 @@ class Forecast:
         """The first rows as a table."""
         columns = self._first_rows()
         columns["reliability"] = [f"{one:.2f}" for one in columns["reliability"]]
-        width = {name: max(map(len, (name, *cells))) for name, cells in columns.items()}
-        rows = [list(columns), *zip(*columns.values(), strict=True)]
-        lines = ["  ".join(map(str.ljust, row, width.values())).rstrip() for row in rows]
-        return "\n".join([*lines, *self._more()])
+        return table(columns, len(self) - SHOWN)
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
@@ -83,8 +81,8 @@ class Forecast:
 
         columns = self._first_rows()
         columns["reliability"] = [html.share(one) for one in columns["reliability"]]
-        shown = html.table(columns, ["prediction", "reliability"])
-        return html.card(f"Forecast: {self._summary()}", shown, *map(html.note, self._more()))
+        shown = html.table(columns, ["prediction", "reliability"], len(self) - SHOWN)
+        return html.card(f"Forecast: {self._summary()}", shown)
 
     def _summary(self) -> str:
         shown = int(np.count_nonzero(~np.isnan(self.prediction)))
@@ -103,10 +101,6 @@ class Forecast:
             "prediction": answers,
             "reliability": self.reliability[:n].tolist(),
         }
-
-    def _more(self) -> list[str]:
-        """How many rows there are beyond the first, if any."""
-        return [f"… {len(self) - SHOWN:,} more"] * (len(self) > SHOWN)
 
     @cached_property
     def _mode(self) -> NDArray[np.uint8]:
@@ -135,6 +129,13 @@ class Forecast:
     def by(self, point: Point) -> Forecast:
         """The same forecast with another point of Φ as the prediction."""
         return replace(self, point=point)
+
+    def take(self, rows: NDArray[Any]) -> Forecast:
+        """The same forecast of some of the pairs, by their positions."""
+        import pyarrow as pa
+
+        users, items = (ids.take(pa.array(rows)) for ids in (self.users, self.items))
+        return replace(self, users=users, items=items, probabilities=self.probabilities[rows], known=self.known[rows])
 
     def p_like(self, like: float) -> NDArray[np.float64]:
         """The probability of a rating of at least `like`; NaN where the pair is not known."""

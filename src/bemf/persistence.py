@@ -7,7 +7,6 @@ change unnoticed.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import os
 import struct
@@ -20,23 +19,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bemf import _native
 from bemf.errors import ModelFileError, ParameterError
+from bemf.models import MODELS, model_class
+from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
 FORMAT = 1
-MODELS = {"BeMF": "bemf.models.bemf"}
 MOST_COLUMNS = 65  # 64 factors and a bias, as the kernels have room for
 LARGEST_HEADER = 100_000_000  # as safetensors itself has it
 NO_CHECKSUM = "0" * 64
 VOCABULARIES = {"users": "user", "items": "item"}
+RATED = ("indptr", "indices", "score_index")
 FACTS = ("classes_", "prior_", "user_counts_", "item_counts_")
 
 
-def save(model: Recommender, path: str | PathLike[str]) -> None:
-    """Writes a fitted model to one file, atomically."""
+def save(model: Recommender, path: str | PathLike[str], ratings: bool = True) -> None:
+    """Writes a fitted model to one file, atomically, with or without its training ratings."""
     from safetensors.numpy import save as to_bytes
 
     tensors: dict[str, NDArray[Any]] = {f"state.{name}": np.asarray(block) for name, block in model.state_.items()}
@@ -44,6 +46,8 @@ def save(model: Recommender, path: str | PathLike[str]) -> None:
     for side in VOCABULARIES:
         arrays = getattr(model, f"{side}_").to_arrays()
         tensors |= {f"{side}.{name}": array for name, array in arrays.items()}
+    if ratings and model.rated_ is not None:
+        tensors |= {f"rated.{name}": getattr(model.rated_, name) for name in RATED}
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     content = bytearray(to_bytes(tensors, metadata=_metadata(model)))
     place = content.index(_checksum_field(NO_CHECKSUM)) + len(_checksum_field("")) - 1
@@ -114,9 +118,11 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
     name = metadata["model"]
     if name not in MODELS:
         raise ModelFileError(f"it holds a {name}, which this bemf does not know")
-    made = getattr(importlib.import_module(MODELS[name]), name)
-    parameters = json.loads(metadata["parameters"])
-    model: Recommender = made(**{key: tuple(v) if isinstance(v, list) else v for key, v in parameters.items()})
+    parameters: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in json.loads(metadata["parameters"]).items()
+    }
+    model = model_class(name)(**parameters)
     for side, what in VOCABULARIES.items():
         arrays = {key.partition(".")[2]: value for key, value in tensors.items() if key.startswith(f"{side}.")}
         setattr(model, f"{side}_", Vocabulary.from_arrays(arrays, what))
@@ -124,6 +130,8 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
         setattr(model, fact, tensors[f"fact.{fact}"])
     state = {key.removeprefix("state."): value for key, value in tensors.items() if key.startswith("state.")}
     model.state_ = dict(state)
+    rated = [tensors[f"rated.{name}"] for name in RATED if f"rated.{name}" in tensors]
+    model.rated_ = Rows(*rated) if rated else None
     history = json.loads(metadata["history"])
     model.history_ = {name: [float(each) for each in history[name]] for name in ("objective", "validation")}
     model.n_iter_ = int(metadata["n_iter"])
@@ -146,8 +154,19 @@ def _check_shapes(model: Recommender, state: dict[str, NDArray[Any]]) -> None:
     for name, (vector, length) in vectors.items():
         if vector.shape != (length,):
             raise ValueError(f"{name} have shape {vector.shape}")
+    if model.rated_ is not None:
+        _check_rated(model.rated_, n_users, n_items, n_scores)
     if any(block.dtype != model.dtype for block in state.values()) or set(state) - {"U", "V", "offset"}:
         raise ValueError("the factors are not of the model's kind")
+
+
+def _check_rated(rated: Rows, n_users: int, n_items: int, n_scores: int) -> None:
+    if len(rated) != n_users:
+        raise ValueError(f"{len(rated)} rows of ratings for {n_users} users")
+    _native.check_rows(rated.indptr, rated.indices, rated.score_index, n_items, n_scores)
+    falls = np.flatnonzero(np.diff(rated.indices) <= 0) + 1
+    if not np.isin(falls, rated.indptr).all():
+        raise ValueError("a user's ratings are not in the order of the items")
 
 
 # -- the file itself -------------------------------------------------------------------------------
@@ -190,8 +209,19 @@ def write_atomically(path: str | PathLike[str], content: bytes | bytearray) -> N
 
 
 def replace_atomically(path: str | PathLike[str], write: Callable[[Any], None]) -> None:
-    """Lets `write` fill a file beside `path`, then puts it in its place."""
+    """Lets `write` fill a file beside `path`, then puts it in its place; a device or pipe is written to."""
     target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with open(target, "wb") as file:
+                write(file)
+        else:
+            _replace(target, write)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or str(error), os.fspath(path)) from error
+
+
+def _replace(target: Path, write: Callable[[Any], None]) -> None:
     handle, beside = tempfile.mkstemp(prefix=".bemf-", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:

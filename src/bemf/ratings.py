@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 from os import PathLike
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from bemf.rows import Duplicates, Rows, arranged, kept_of_repeats, only, transpo
 from bemf.scale import PART, as_dates, as_values, given_scale, inferred_scale, score_indexes
 from bemf.vocabulary import Vocabulary, index_ids
 from bemf.words import counted, listed
+
+if TYPE_CHECKING:
+    import zipfile
 
 Column = str | int
 
@@ -61,7 +64,7 @@ class Ratings:
     @classmethod
     def read(
         cls,
-        source: str | PathLike[str] | IO[bytes],
+        source: str | PathLike[str] | zipfile.Path | IO[bytes],
         *,
         user: Column | None = None,
         item: Column | None = None,
@@ -73,6 +76,8 @@ class Ratings:
         header: bool | None = None,
     ) -> Ratings:
         r"""Ratings from a file: CSV, TSV, `::`, `;` (also compressed), Parquet, Arrow or Feather.
+
+        A file within a zip archive is named by a `zipfile.Path`.
 
         Columns are found by their usual names (`user_id`, `movieId`, `rating`, `timestamp`, …), or are
         the first three where there is no header; else say which by name or number.

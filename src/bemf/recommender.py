@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bemf.engines import Engine, Run, State, Step, engine
+from bemf.engines import Block, Engine, Run, Side, State, Step, Wish, engine
 from bemf.errors import DataError, NotFittedError, ParameterError
 from bemf.fitting import Fit, Validation
 from bemf.forecast import Forecast, Point
@@ -19,8 +19,12 @@ from bemf.hyperparameters import Configured, anything, choice, whole
 from bemf.pairs import Pairs
 from bemf.progress import Callback, Progress
 from bemf.ratings import Ratings
+from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
 from bemf.words import listed
+
+if TYPE_CHECKING:
+    from bemf.recommendations import By, Recommendations, Similar
 
 Init = dict[str, NDArray[Any]] | tuple[NDArray[Any], NDArray[Any]]
 
@@ -129,13 +133,44 @@ class Recommender(Configured, ABC):
         before: list[float] = self.history_["validation"] if self._goes_on() else []
         self.history_: dict[str, list[float]] = {"objective": fit.objectives, "validation": before + fit.validations}
         self.n_iter_ = fit.n_done
-        self.state_: State = fit.best_state()
-        self._scorer: Run | None = None
+        self.set_state(fit.best_state())
         self.users_, self.items_ = training.users, training.items
         self.classes_ = as_classes(training.scores)
         self.prior_ = training.score_counts / len(training)
         self.user_counts_, self.item_counts_ = training.by_user.counts, training.by_item.counts
+        self.rated_: Rows | None = training.by_user
         self.fingerprint_ = training.fingerprint
+
+    def fold_in(self, ratings: Any, y: ArrayLike | None = None) -> Self:
+        """Learns new users and new items from their ratings, while all else stands still; no refit.
+
+        Users of these ratings are learned anew from all their ratings, those of training and these (which
+        replace those of the same items). Items that are not known yet are learned from these ratings.
+
+        >>> import bemf
+        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2, 3], [1, 2, 1, 2, 1], [1, 2, 1, 2, 1])
+        >>> model = bemf.BeMF(random_state=0).fit(ratings)
+        >>> model.fold_in(bemf.Ratings.from_arrays(["new"], [1], [1], scores=[1, 2])).users_
+        Traceback (most recent call last):
+        ...
+        bemf.errors.DataError: user ids are integers here, but strings were given
+        >>> model.fold_in(bemf.Ratings.from_arrays([4], [1], [1], scores=[1, 2])).recommend(4).items.to_pylist()
+        [2]
+        """
+        from bemf.folding import fold_in
+
+        self._require_fit()
+        fold_in(self, on_scale(ratings, y, self.classes_))
+        return self
+
+    def empty_block(self, made: Engine, n_rows: int, n_columns: int) -> Block:
+        """Room for rows of factors, as the engine likes it."""
+        return made.zeros(self.family, (len(self.classes_), n_rows, n_columns), self.dtype)
+
+    def set_state(self, state: State) -> None:
+        """Other factors, to answer with from now on."""
+        self.state_ = state
+        self._scorer: Run | None = None
 
     # -- answering ---------------------------------------------------------------------------------
 
@@ -165,6 +200,85 @@ class Recommender(Configured, ABC):
         if unknown == "prior":
             probabilities[~known] = self.prior_
         return Forecast(asked.users, asked.items, probabilities, self.classes_.astype(np.float64), known, point)
+
+    def recommend(
+        self,
+        users: Any = None,
+        n: int = 10,
+        *,
+        like: float | None = None,
+        by: By = "p_like",
+        min_reliability: float = 0.0,
+        exclude_seen: bool = True,
+        items: Any = None,
+        titles: Any = None,
+        progress: Progress | None = None,
+    ) -> Recommendations:
+        """The best items for users, each with its prediction and how sure that is.
+
+        Parameters
+        ----------
+        users : one id, many, or None for all that have ratings
+        n : how many items for each, at most
+        like : the lowest score that counts as liking; by default the lowest in the upper quarter of the scale
+        by : "p_like", the probability of a rating of at least `like`, or "mean", the expected rating
+        min_reliability : items whose prediction, or with "p_like" whose liking, is less sure are left out
+        exclude_seen : whether what the user has rated in training is left out
+        items : ids of the candidates, all by default; those without a rating in training cannot be recommended
+        titles : a mapping from items to titles, or a frame or file with the columns item and title
+        progress : called with the share that is done
+
+        >>> import bemf
+        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2, 3], [1, 2, 1, 2, 1], [1, 2, 1, 2, 1])
+        >>> bemf.BeMF(random_state=0).fit(ratings).recommend(3, titles={2: "Brazil"}).titles.to_pylist()
+        ['Brazil']
+        """
+        from bemf.recommendations import recommend
+
+        self._require_fit()
+        return recommend(
+            self,
+            users,
+            n,
+            like=like,
+            by=by,
+            min_reliability=min_reliability,
+            exclude_seen=exclude_seen,
+            items=items,
+            titles=titles,
+            progress=progress,
+        )
+
+    def similar_items(self, items: Any = None, n: int = 10, *, titles: Any = None) -> Similar:
+        """The items whose factors point in the direction most like that of others.
+
+        >>> import bemf
+        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2, 3], [1, 2, 1, 2, 1], [1, 2, 1, 2, 1])
+        >>> bemf.BeMF(random_state=0).fit(ratings).similar_items(1).similar.to_pylist()
+        [2]
+        """
+        from bemf.recommendations import similar_items
+
+        self._require_fit()
+        return similar_items(self, items, n, titles)
+
+    def rank(self, users: NDArray[np.int32], wish: Wish, progress: Progress | None = None) -> NDArray[np.int32]:
+        """The best candidates of users, by inner indexes: see `bemf.engines.Run.rank`."""
+        return self._placed().rank(f"{self.family}.rank", users, wish, self.forecast_parameters(), progress)
+
+    def seen(self) -> Rows:
+        """What each user rated in training."""
+        self._require_fit()
+        if self.rated_ is None:
+            raise DataError(
+                "this model was saved without its training ratings, so nobody knows what users have seen; "
+                "use exclude_seen=False"
+            )
+        return self.rated_
+
+    def item_vectors(self) -> NDArray[Any]:
+        """All that is learned of each item, a row each."""
+        return np.concatenate(list(self.state_["V"]), axis=1)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The most likely score of each pair, never NaN: scikit-learn's face of `forecast`."""
@@ -233,8 +347,10 @@ class Recommender(Configured, ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_scorer"}
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, ratings: bool = True) -> None:
         """Writes the model to one file, whole or not at all; `bemf.load` reads it.
+
+        The training `ratings` go along, five bytes each, so that the loaded model knows what users have seen.
 
         >>> import bemf, tempfile, pathlib
         >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
@@ -246,7 +362,7 @@ class Recommender(Configured, ABC):
         from bemf.persistence import save
 
         self._require_fit()
-        save(self, path)
+        save(self, path, ratings)
 
     # -- what a model says of itself ---------------------------------------------------------------
 
@@ -279,6 +395,14 @@ class Recommender(Configured, ABC):
         """What the fit raises, from the totals of an iteration's steps: its value before the iteration."""
 
     @abstractmethod
+    def fold_steps(self, side: Side) -> Iterable[Step]:
+        """The half-sweeps that learn new rows of a side, as many as it may take."""
+
+    @abstractmethod
+    def side_objective(self, side: Side, totals: NDArray[np.float64]) -> float:
+        """What these half-sweeps raise, from the totals of one: its value before the half-sweep."""
+
+    @abstractmethod
     def forecast_parameters(self) -> dict[str, Any]:
         """What the forecast kernel needs to know."""
 
@@ -301,6 +425,20 @@ def as_ratings(given: Any, y: ArrayLike | None, scores: ArrayLike | None) -> Rat
         return Ratings.from_frame(given, scores=scores)
     pairs = Pairs.of(given)
     return Ratings.from_arrays(pairs.users, pairs.items, y, scores=scores)
+
+
+def on_scale(given: Any, y: ArrayLike | None, scores: NDArray[np.float64]) -> Ratings:
+    """Ratings on a scale that is known already.
+
+    >>> on_scale([(1, "a")], [4], np.array([3.0, 4.0])).scores
+    array([3., 4.])
+    """
+    ratings = as_ratings(given, y, scores)
+    if np.array_equal(ratings.scores, scores):
+        return ratings
+    return Ratings.from_indexes(
+        ratings.users, ratings.items, ratings.user_index, ratings.item_index, ratings.values, scores=scores
+    )
 
 
 def as_classes(scores: NDArray[np.float64]) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,17 @@ class Rows:
     def counts(self) -> NDArray[np.int64]:
         """How many ratings each row has."""
         return np.diff(self.indptr)
+
+    def of(self, row: int) -> NDArray[np.int32]:
+        """What one row has rated."""
+        return self.indices[self.indptr[row] : self.indptr[row + 1]]
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Rows:
+        """Some of the rows, in the order asked."""
+        starts, counts = self.indptr[rows], self.counts[rows]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        place = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+        return Rows(indptr, self.indices[place], self.score_index[place])
 
     def row_of_each(self) -> NDArray[np.int32]:
         """The row of each rating."""
@@ -89,3 +100,20 @@ def kept_of_repeats(
             'Keep one rating of each with duplicates="last" or "first"'
         )
     return ~repeats if duplicates == "first" else ~np.append(repeats[1:], False)
+
+
+def with_rows(rows: Rows, where: NDArray[np.integer[Any]], instead: Rows) -> Rows:
+    """Rows with others in their places, ascending; places beyond the last follow one after the other."""
+    parts, after = [], 0
+    for place, row in enumerate(where[where < len(rows)]):
+        parts += [(rows, rows.indptr[after], rows.indptr[row]), (instead, *instead.indptr[place : place + 2])]
+        after = row + 1
+    n_inside = int(np.count_nonzero(where < len(rows)))
+    parts += [(rows, rows.indptr[after], rows.indptr[-1]), (instead, instead.indptr[n_inside], instead.indptr[-1])]
+    counts = np.append(rows.counts, instead.counts[n_inside:])
+    counts[where] = instead.counts
+    return Rows(
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([each.indices[start:end] for each, start, end in parts]),
+        np.concatenate([each.score_index[start:end] for each, start, end in parts]),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from bemf.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FEW = 16  # times as many ids: fewer are better searched for than hashed
 
 
 class Vocabulary:
@@ -67,6 +70,16 @@ class Vocabulary:
         """The ids as a NumPy array, of int64 or of Python strings."""
         return self._ids.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
+    @cached_property
+    def _ascending(self) -> NDArray[np.int64] | None:
+        """Integer ids in ascending order can be searched; others are hashed, each time all of them."""
+        import pyarrow as pa
+
+        if self._ids.type != pa.int64():
+            return None
+        ids = np.asarray(self._ids)
+        return ids if bool((ids[1:] > ids[:-1]).all()) else None
+
     def index(self, ids: Any) -> NDArray[np.int32]:
         """The inner indexes of ids, −1 for those that are not known."""
         import pyarrow as pa
@@ -78,8 +91,10 @@ class Vocabulary:
         if wanted.type != self._ids.type:
             ours, theirs = ("integers" if each.type == pa.int64() else "strings" for each in (self._ids, wanted))
             raise DataError(f"{self.what} ids are {ours} here, but {theirs} were given")
+        if FEW * len(wanted) < len(self) and self._ascending is not None:
+            return _found(self._ascending, np.asarray(wanted))
         found = pc.index_in(wanted, value_set=self._ids).fill_null(-1)
-        return np.asarray(found, dtype=np.int32)
+        return np.array(found, dtype=np.int32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The ids as plain arrays: `ids` for integers, UTF-8 `bytes` and `offsets` for strings."""
@@ -115,11 +130,37 @@ class Vocabulary:
             raise DataError(f"the {what} ids are no UTF-8 text: {error}") from error
         return cls(ids, what)
 
+    def with_more(self, ids: Any) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """The same ids, and after them those of others, all different, that are not among them; the others' indexes.
+
+        >>> Vocabulary(["ann", "bob"]).with_more(["cem", "ann"])
+        (Vocabulary(3 ids: 'ann', 'bob', 'cem'), array([2, 0], dtype=int32))
+        """
+        import pyarrow as pa
+
+        more = as_ids(ids, self.what)
+        index = self.index(more)
+        new = np.flatnonzero(index < 0)
+        if len(new) == 0:
+            return self, index
+        index[new] = np.arange(len(self), len(self) + len(new))
+        grown = copy.copy(self)
+        for cached in ("ids", "_ascending"):
+            grown.__dict__.pop(cached, None)
+        grown._ids = pa.concat_arrays([self._ids, more.take(pa.array(new))])
+        return grown, index
+
     def take(self, indexes: NDArray[Any]) -> pa.Array:
         """The ids at inner indexes, as an Arrow array."""
         import pyarrow as pa
 
         return self._ids.take(pa.array(indexes))
+
+
+def _found(ascending: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int32]:
+    place = np.searchsorted(ascending, wanted)
+    found = ascending[np.minimum(place, len(ascending) - 1)] == wanted
+    return np.where(found, place, -1).astype(np.int32)
 
 
 def index_ids(column: Any, what: str) -> tuple[NDArray[np.int32], Vocabulary]:

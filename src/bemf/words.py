@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -25,3 +25,30 @@ def listed(scores: Sequence[float] | NDArray[Any]) -> str:
     """
     shown = [f"{each:g}" for each in scores]
     return ", ".join(shown if len(shown) <= 5 else [*shown[:3], "… " + shown[-1]])
+
+
+HOW_SURE = ((0.9, "almost certainly"), (0.75, "very likely"), (0.6, "likely"), (0.45, "probably"), (0.3, "perhaps"))
+UNSURE = "hard to say, maybe"
+
+
+def how_sure(probability: float) -> str:
+    """A probability in words.
+
+    >>> how_sure(0.8), how_sure(0.1)
+    ('very likely', 'hard to say, maybe')
+    """
+    return next((words for least, words in HOW_SURE if probability >= least), UNSURE)
+
+
+def table(columns: Mapping[str, Sequence[str]], n_more: int = 0) -> str:
+    """Columns of text as a table, and how many rows are not shown.
+
+    >>> print(table({"user": ["ann"], "rating": ["4"]}, 2))
+    user  rating
+    ann   4
+    … 2 more
+    """
+    widths = [max(map(len, (name, *cells))) for name, cells in columns.items()]
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join(lines + [f"… {n_more:,} more"] * (n_more > 0))

@@ -18,13 +18,22 @@ from numpy.typing import NDArray
 from bemf.errors import EngineError, ParameterError
 
 if TYPE_CHECKING:
-    from bemf.ratings import Ratings
+    from bemf.rows import Rows
 
 Block = NDArray[Any] | list[NDArray[Any]]  # an array (scores, rows, columns), or as many arrays (rows, columns)
 State = dict[str, Block]
 GivenState = Mapping[str, Block]
 Side = Literal["user", "item"]
 Tick = Callable[[float], object]
+
+
+class BothOrders(Protocol):
+    """Ratings as far as engines see them."""
+
+    @property
+    def by_user(self) -> Rows: ...
+    @property
+    def by_item(self) -> Rows: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,21 @@ class Step:
     side: Side
     parameters: Mapping[str, Any] = field(default_factory=dict)
     measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which candidates of a user are wanted: the n of most worth, that is of Σ worths · Φ.
+
+    Candidates are inner indexes of items, ascending; those that `seen` has in the user's row are left out.
+    """
+
+    n: int
+    candidates: NDArray[np.int32]
+    worths: NDArray[np.float64]
+    min_reliability: float = 0.0
+    min_worth: float = -np.inf
+    seen: Rows | None = None
 
 
 @runtime_checkable
@@ -54,6 +78,19 @@ class Run(Protocol):
         self, kernel: str, users: NDArray[np.int32], items: NDArray[np.int32], parameters: Mapping[str, Any]
     ) -> NDArray[Any]:
         """The probabilities of pairs, (pairs, scores); NaN where an index is −1."""
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,
+    ) -> NDArray[np.int32]:
+        """The candidates of each user, (users, n), best first; −1 where there are no more.
+
+        Of equal worth the lower index comes first.
+        """
 
     def fetch(self) -> State:
         """The factors as they are now; the next step may change these very arrays."""
@@ -72,7 +109,7 @@ class Engine(Protocol):
     def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:
         """A block of factors for (scores, rows, columns), laid out in memory as the engine likes it best."""
 
-    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> Run:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> Run:
         """Places factors, and ratings if they are to be swept over, for one family of kernels.
 
         Blocks made by `zeros` are taken as they are and changed in place, others are copied.

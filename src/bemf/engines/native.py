@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bemf import _native
 from bemf.activations import Activation
-from bemf.engines import Block, GivenState, State, Step, Tick, available_threads, require
+from bemf.engines import Block, BothOrders, GivenState, State, Step, Tick, Wish, available_threads, require
 from bemf.errors import DataError, EngineError, ParameterError
-
-if TYPE_CHECKING:
-    from bemf.ratings import Ratings
 
 SOLVERS = {"bernoulli.look": 0, "bernoulli.gradient": 1, "bernoulli.bound": 2}
 ACTIVATIONS = {"logistic": 0, "probit": 1, "cauchit": 2}
@@ -25,7 +22,7 @@ class NativeEngine:
     """Compiled half-sweeps. `$BEMF_ISA` names an instruction set to use instead of the machine's best."""
 
     name = "native"
-    kernels = frozenset({*SOLVERS, "bernoulli.forecast"})
+    kernels = frozenset({*SOLVERS, "bernoulli.forecast", "bernoulli.rank"})
 
     def __init__(self, n_threads: int | None = None, isa: str | None = None) -> None:
         self.n_threads = available_threads(n_threads)
@@ -38,7 +35,7 @@ class NativeEngine:
         require(f"{family}.forecast", self)
         return _plain(_packed_zeros(self.isa, shape, dtype), shape[0])
 
-    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> NativeBernoulliRun:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> NativeBernoulliRun:
         require(f"{family}.forecast", self)
         return NativeBernoulliRun(self, state, ratings)
 
@@ -46,7 +43,7 @@ class NativeEngine:
 class NativeBernoulliRun:
     """Bernoulli factorizations with the scores in lanes: a (rows, columns, lanes) array for each block of scores."""
 
-    def __init__(self, engine: NativeEngine, state: GivenState, ratings: Ratings | None) -> None:
+    def __init__(self, engine: NativeEngine, state: GivenState, ratings: BothOrders | None) -> None:
         self._engine = engine
         self._ratings = ratings
         self._n_scores = len(state["U"])
@@ -57,7 +54,7 @@ class NativeBernoulliRun:
         self._factors = {name: self._packed(state[name]) for name in ("U", "V")}
         self._offset = np.ascontiguousarray(state["offset"]) if "offset" in state else None
 
-    def _check(self, ratings: Ratings, state: GivenState) -> None:
+    def _check(self, ratings: BothOrders, state: GivenState) -> None:
         """The kernels trust the rows: they are checked here, once."""
         for rows, this, other in ((ratings.by_user, "U", "V"), (ratings.by_item, "V", "U")):
             n_this, n_other = len(state[this][0]), len(state[other][0])
@@ -105,6 +102,35 @@ class NativeBernoulliRun:
             probabilities=out,
             threads=_native.Threads(self._engine.n_threads),
             progress=None,
+        )
+        return out
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,
+    ) -> NDArray[np.int32]:
+        require(kernel, self._engine)
+        out = np.empty((len(users), wish.n), dtype=np.int32)
+        _native.bernoulli_rank(
+            isa=self._engine.isa,
+            activation=_code(parameters["activation"]),
+            users=np.ascontiguousarray(users, dtype=np.int32),
+            candidates=np.ascontiguousarray(wish.candidates, dtype=np.int32),
+            user_factors=self._factors["U"],
+            item_factors=self._factors["V"],
+            offset=self._offset,
+            worths=wish.worths.astype(self._dtype),
+            seen_indptr=wish.seen.indptr if wish.seen else None,
+            seen=wish.seen.indices if wish.seen else None,
+            min_reliability=wish.min_reliability,
+            min_worth=wish.min_worth,
+            out=out,
+            threads=_native.Threads(self._engine.n_threads),
+            progress=tick,
         )
         return out
 

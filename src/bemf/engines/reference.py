@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import Block, GivenState, State, Step, Tick, require
+from bemf.engines import Block, BothOrders, GivenState, State, Step, Tick, Wish, require
 
 if TYPE_CHECKING:
-    from bemf.ratings import Ratings
     from bemf.rows import Rows
 
 Floats = NDArray[np.float64]
@@ -22,7 +21,9 @@ class ReferenceEngine:
     """Half-sweeps in NumPy. `n_threads` is taken and means nothing here: there is one."""
 
     name = "reference"
-    kernels = frozenset({"bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast"})
+    kernels = frozenset(
+        {"bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank"}
+    )
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
@@ -30,7 +31,7 @@ class ReferenceEngine:
     def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:  # noqa: ARG002
         return np.zeros(shape, dtype)
 
-    def place(self, family: str, state: GivenState, ratings: Ratings | None = None) -> ReferenceRun:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> ReferenceRun:
         require(f"{family}.forecast", self)
         return ReferenceRun(self, state, ratings)
 
@@ -38,7 +39,7 @@ class ReferenceEngine:
 class ReferenceRun:
     """Bernoulli factorizations, one for each score: blocks U and V, and `offset` where there are biases."""
 
-    def __init__(self, engine: ReferenceEngine, state: GivenState, ratings: Ratings | None) -> None:
+    def __init__(self, engine: ReferenceEngine, state: GivenState, ratings: BothOrders | None) -> None:
         self._engine = engine
         self._dtypes = {name: np.asarray(block).dtype for name, block in state.items()}
         self._state = {name: np.array(block, dtype=np.float64) for name, block in state.items()}
@@ -72,6 +73,27 @@ class ReferenceRun:
         values = psi.value(product)
         total = values.sum(axis=0)
         out[known] = np.where(total > 0, values / np.where(total > 0, total, 1), 1 / len(values)).T
+        return out
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,  # noqa: ARG002
+    ) -> NDArray[np.int32]:
+        require(kernel, self._engine)
+        out = np.full((len(users), wish.n), -1, dtype=np.int32)
+        for row, user in enumerate(users):
+            items = wish.candidates if user >= 0 else wish.candidates[:0]
+            if wish.seen and user >= 0:
+                items = np.setdiff1d(items, wish.seen.of(user))
+            phi = self.forecast(kernel, np.full(len(items), user, dtype=np.int32), items, parameters)
+            worth = phi @ wish.worths
+            wanted = np.flatnonzero((phi.max(axis=1, initial=0) >= wish.min_reliability) & (worth >= wish.min_worth))
+            best = items[wanted[np.argsort(-worth[wanted], kind="stable")]][: wish.n]
+            out[row, : len(best)] = best
         return out
 
     def fetch(self) -> State:

@@ -1,1 +1,21 @@
-"""Models, a file each."""
+"""The models, a file each."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bemf.recommender import Recommender
+
+MODELS = {"BeMF": "bemf.models.bemf"}
+
+
+def model_class(name: str) -> type[Recommender]:
+    """The class of a model's name.
+
+    >>> model_class("BeMF").__name__
+    'BeMF'
+    """
+    made: type[Recommender] = getattr(importlib.import_module(MODELS[name]), name)
+    return made

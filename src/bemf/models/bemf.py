@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -22,6 +24,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "gd": {"n_factors": 2, "n_iterations": 150, "learning_rate": 0.002, "regularization": 0.16, "biases": False},
     "mm": {"n_factors": 2, "n_iterations": 30, "regularization": 5.0, "biases": True},
 }
+MOST_BOUND_STEPS = 100  # to learn new rows
 SPREAD = 0.1  # of the initial factors where there are biases
 
 
@@ -135,7 +138,7 @@ class BeMF(Recommender):
 
     def draw(self, state: State, rng: np.random.Generator) -> None:
         """Uniform on (0, 1) as in the paper; with biases small and around 0, the biases 0."""
-        biased = "offset" in state
+        biased = bool(self._setting("biases"))
         for factors in (*state["U"], *state["V"]):  # one score at a time: the draws are float64 and large
             factors[...] = rng.normal(0, SPREAD, factors.shape) if biased else rng.random(factors.shape)
             if biased:
@@ -150,18 +153,30 @@ class BeMF(Recommender):
     def looks(self) -> Iterable[Step]:
         return self._sweep("bernoulli.look")
 
+    def fold_steps(self, side: Side) -> Iterable[Step]:
+        """Bound steps until nothing changes; of gradient steps as many as `fit` makes, which ends them early."""
+        solver = self._solver()
+        step = self._step(KERNELS[solver], side)
+        return itertools.repeat(step, MOST_BOUND_STEPS if solver == "mm" else self.iterations())
+
     def _sweep(self, kernel: str) -> Iterable[Step]:
-        for side, eta in self._regularization().items():
-            parameters = {"activation": self.activation, "regularization": eta}
-            if kernel == "bernoulli.gradient":
-                parameters["learning_rate"] = self._setting("learning_rate")
-            yield Step(kernel, side, parameters, measured=side == "user")
+        yield self._step(kernel, "user")
+        yield replace(self._step(kernel, "item"), measured=False)  # the likelihood is that of the users' half
+
+    def _step(self, kernel: str, side: Side) -> Step:
+        parameters = {"activation": self.activation, "regularization": self._regularization()[side]}
+        if kernel == "bernoulli.gradient":
+            parameters["learning_rate"] = self._setting("learning_rate")
+        return Step(kernel, side, parameters)
 
     def objective(self, totals: list[NDArray[np.float64]]) -> float:
         """The log of the posterior, up to a constant: the paper's cost with the sign turned."""
-        (log_likelihood, user_squares), (_, item_squares) = totals
-        eta = self._regularization()
-        return float(log_likelihood - 0.5 * (eta["user"] * user_squares + eta["item"] * item_squares))
+        by_users, by_items = totals
+        return self.side_objective("user", by_users) + self.side_objective("item", by_items)
+
+    def side_objective(self, side: Side, totals: NDArray[np.float64]) -> float:
+        log_likelihood, squares = totals
+        return float(log_likelihood - 0.5 * self._regularization()[side] * squares)
 
     def forecast_parameters(self) -> dict[str, Any]:
         return {"activation": self.activation}

@@ -1,0 +1,6 @@
+"""python -m bemf."""
+
+from bemf.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""bemf recommend: the best items for users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bemf.cli.ids import as_ids_of, kinds, tell_unknown
+from bemf.cli.options import as_json, like, progress, read_model, source_of, text_form, threads, titles
+from bemf.cli.output import table_output, write_table
+
+if TYPE_CHECKING:
+    from bemf.recommender import Recommender
+
+VISITOR = "you"
+
+
+@click.command("recommend", short_help="The best items for users, and how sure that is.")
+@click.argument("model", type=click.Path())
+@click.option(
+    "-u", "--user", "users", multiple=True, metavar="ID", help="For whom; may be given often. All by default."
+)
+@click.option("--ratings", "mine", metavar="FILE", help="Ratings of people who were not in training: for them.")
+@text_form
+@click.option("-n", type=click.IntRange(min=1), default=10, show_default=True, help="How many for each user.")
+@like
+@click.option(
+    "--by", type=click.Choice(["p_like", "mean"]), default="p_like", show_default=True, help="What to order by."
+)
+@click.option("--min-reliability", type=click.FloatRange(0, 1), default=0.0, help="Leave out what is less sure.")
+@click.option("--items", metavar="FILE", help="A file with a column of items: the candidates.")
+@click.option("--seen", is_flag=True, help="Recommend what was rated in training, too.")
+@titles
+@table_output
+@as_json
+@threads
+def command(
+    model: str,
+    users: tuple[str, ...],
+    mine: str | None,
+    delimiter: str | None,
+    header: bool | None,
+    n: int,
+    like: float | None,
+    by: Any,
+    min_reliability: float,
+    items: str | None,
+    seen: bool,
+    titles: str | None,
+    output: str | None,
+    form: str | None,
+    as_json: bool,
+    threads: int | None,
+) -> None:
+    """Recommend items to users that MODEL knows, or to people whose ratings are in a file.
+
+    \b
+    bemf recommend m.bemf --user ann --titles films.csv
+    bemf recommend m.bemf --ratings mine.csv          columns item and rating, or user, item, rating
+    """
+    from bemf.files import read_table
+
+    if users and mine:
+        raise click.UsageError("--user and --ratings are two ways to say for whom; give one")
+    made = read_model(model, threads)
+    asked: Any = as_ids_of(made.users_, users) if users else None
+    if mine:
+        asked = _take_in(made, mine, delimiter, header)
+    candidates = read_table(items, {"item": None}, kinds=kinds(made))["item"] if items else None
+    with progress("Recommending") as bar:
+        best = made.recommend(
+            asked,
+            n,
+            like=like,
+            by=by,
+            min_reliability=min_reliability,
+            exclude_seen=not seen,
+            items=candidates,
+            titles=titles,
+            progress=bar,
+        )
+    tell_unknown(best.unknown, "user", None if asked is None else len(asked))
+    write_table(best.to_frame("pyarrow"), output, form, as_json, str(best))
+
+
+def _take_in(model: Recommender, source: str, delimiter: str | None, header: bool | None) -> list[Any]:
+    """Folds people in by their ratings, and names them: as the file does, or as one visitor."""
+    from bemf.files import read_table
+    from bemf.ratings import Ratings
+
+    wanted: dict[str, str | int | None] = {"user": None, "item": None, "rating": None}
+    columns = read_table(
+        source_of(source), wanted, delimiter=delimiter, header=header, optional=frozenset({"user"}), kinds=kinds(model)
+    )
+    visitor = _visitor(model)
+    users = columns.get("user", [visitor] * len(columns["item"]))
+    ratings = Ratings.from_arrays(users, columns["item"], columns["rating"], scores=model.classes_)
+    model.fold_in(ratings)
+    return list(ratings.users)
+
+
+def _visitor(model: Recommender) -> int | str:
+    """An id that nobody has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if model.users_.arrow.type == pa.int64():
+        return int(pc.max(model.users_.arrow).as_py()) + 1
+    return next(name for n in range(1, 10**9) if (name := f"{VISITOR} {n}" if n > 1 else VISITOR) not in model.users_)

@@ -1,0 +1,132 @@
+"""New users and items without a refit: their rows are learned while the rows of the others stand still."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bemf.engines import Engine, Side, State, engine
+from bemf.rows import Rows, arranged, kept_of_repeats, only, transposed, with_rows
+from bemf.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from bemf.ratings import Ratings
+    from bemf.recommender import Recommender
+
+ENOUGH = 1e-6  # growth of the objective in a step, as a share of it, at which rows are learned
+BLOCKS: dict[Side, str] = {"user": "U", "item": "V"}
+
+
+@dataclass(frozen=True)
+class OneSide:
+    """Ratings of which one side's rows are to be learned: the other side has none."""
+
+    by_user: Rows
+    by_item: Rows
+
+
+def fold_in(model: Recommender, new: Ratings) -> None:
+    """See `Recommender.fold_in`. Until the end the model is what it was."""
+    fold = Fold(model, new)
+    fold.learn_users()
+    if fold.has_new_items:
+        fold.learn_new_items()
+        fold.learn_users()
+    fold.give()
+
+
+class Fold:
+    """Growing copies of what a model knows; `changed` are the users whose rows are learned anew."""
+
+    def __init__(self, model: Recommender, new: Ratings) -> None:
+        self._model = model
+        self._engine: Engine = engine(model.engine, model.n_threads)
+        self._state: State = dict(model.state_)
+        self._users, user = _indexed(model.users_, new.users, new.user_index)
+        self._items, item = _indexed(model.items_, new.items, new.item_index)
+        self._user_counts = _padded(model.user_counts_, len(self._users))
+        self._item_counts = _padded(model.item_counts_, len(self._items))
+        self._changed, local = np.unique(user, return_inverse=True)
+        self._theirs = self._whole_rows(local.astype(np.int32), item, new.score_index)
+        self.has_new_items = bool((self._item_counts[item] == 0).any())
+        self._grow("U", len(self._users))
+        if self.has_new_items:
+            self._grow("V", len(self._items))
+
+    def learn_users(self) -> None:
+        """From their ratings of items that are known by now."""
+        rows = only(self._theirs, self._item_counts[self._theirs.indices] > 0)
+        self._learn("user", self._changed, rows, len(self._items))
+        self._user_counts[self._changed] = rows.counts
+
+    def learn_new_items(self) -> None:
+        """From the ratings of users that are known by now."""
+        by_item = transposed(self._theirs, len(self._items))
+        new = np.flatnonzero((self._item_counts == 0) & (by_item.counts > 0))
+        rows = by_item.take(new)
+        rows = Rows(rows.indptr, self._changed[rows.indices].astype(np.int32), rows.score_index)
+        rows = only(rows, self._user_counts[rows.indices] > 0)
+        self._learn("item", new, rows, len(self._users))
+        self._item_counts[new] = rows.counts
+
+    def give(self) -> None:
+        """Makes the model what was learned."""
+        model = self._model
+        if model.rated_ is not None:
+            model.rated_ = with_rows(model.rated_, self._changed, self._theirs)
+        model.users_, model.items_ = self._users, self._items
+        model.user_counts_, model.item_counts_ = self._user_counts, self._item_counts
+        model.set_state(self._state)
+
+    def _whole_rows(self, local: NDArray[np.int32], item: NDArray[np.int32], score_index: NDArray[np.uint8]) -> Rows:
+        """All ratings of the changed users, the new ones before those of training."""
+        old = self._changed[self._changed < len(self._model.users_)]
+        if len(old):
+            before = self._model.seen().take(old)
+            local = np.concatenate([local, before.row_of_each()])
+            item = np.concatenate([item, before.indices])
+            score_index = np.concatenate([score_index, before.score_index])
+        rows, order = arranged(local, item, score_index, len(self._changed), len(self._items))
+        kept = kept_of_repeats(rows, order, self._users, self._items, "first")
+        return rows if kept is None else only(rows, kept)
+
+    def _grow(self, name: str, n_rows: int) -> None:
+        """Room for more rows, in a copy."""
+        before = self._state[name]
+        after = self._model.empty_block(self._engine, n_rows, before[0].shape[1])
+        for score, rows in enumerate(before):
+            after[score][: len(rows)] = rows
+        self._state[name] = after
+
+    def _learn(self, side: Side, where: NDArray[np.integer[Any]], rows: Rows, n_others: int) -> None:
+        """Puts rows learned from these ratings in their places."""
+        model, mine = self._model, BLOCKS[side]
+        learned = model.empty_block(self._engine, len(where), self._state[mine][0].shape[1])
+        model.draw({"U": [], "V": [], mine: list(learned)}, np.random.default_rng(model.random_state))
+        nothing = Rows(np.zeros(n_others + 1, dtype=np.int64), rows.indices[:0], rows.score_index[:0])
+        ratings = OneSide(rows, nothing) if side == "user" else OneSide(nothing, rows)
+        with closing(self._engine.place(model.family, self._state | {mine: learned}, ratings)) as run:
+            before = np.nan
+            for step in model.fold_steps(side):
+                objective = model.side_objective(side, run.step(step))
+                if abs(objective - before) <= ENOUGH * abs(objective):
+                    break
+                before = objective
+            learned = run.fetch()[mine]
+        for mine_of_score, rows_of_score in zip(self._state[mine], learned, strict=True):
+            mine_of_score[where] = rows_of_score
+
+
+def _indexed(known: Vocabulary, given: Vocabulary, index: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """The vocabulary with the ids that are rated, and their indexes in it."""
+    used, local = np.unique(index, return_inverse=True)
+    grown, place = known.with_more(given.take(used))
+    return grown, place[local]
+
+
+def _padded(counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    return np.append(counts, np.zeros(n - len(counts), dtype=counts.dtype))

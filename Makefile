@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find native src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi') CMakeLists.txt pyproject.toml README.md LICENSE
 
-.PHONY: test bench lint clean
+.PHONY: demo test bench lint clean
+demo: $(VENV)/.demo
+	$(BIN)/bemf demo
+
 test: $(VENV)/.installed lint
 	$(BIN)/python -m pytest --cov --cov-fail-under=95 $(PYTEST)
 
@@ -30,6 +33,11 @@ $(VENV)/.bench: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+# What `pip install "bemf[plot]"` gives a user, and no more.
+$(VENV)/.demo: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[plot]'
 	touch $@
 
 clean:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -208,6 +209,18 @@ def test_every_file_is_read_alike(
     wanted = Ratings.from_arrays(table.user, table.item, table.rating, dates=table.date)
     assert ratings.fingerprint == wanted.fingerprint
     np.testing.assert_array_equal(ratings.dates, wanted.dates)
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "folder"])
+def test_files_within_archives_are_read(name: str, tmp_path: Path) -> None:
+    table = pa.table({"user": [7, 8], "item": ["a", "b"], "rating": [4, 5]})
+    WRITERS[name](table, tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / name, f"ratings/{name}")
+    read_again = Ratings.read(zipfile.Path(tmp_path / "all.zip", f"ratings/{name}"))
+    assert read_again.fingerprint == Ratings.from_frame(table).fingerprint
+    with pytest.raises(DataError, match=r"all\.zip/other"):
+        Ratings.read(zipfile.Path(tmp_path / "all.zip", "other"))
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if "bz2" not in name])

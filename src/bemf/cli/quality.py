@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
+FEWEST = 20  # predictions of which an error is shown to people
+
 
 def quality(truth: Ratings, forecast: Forecast) -> dict[str, Any]:
     """Errors, probabilities and reliabilities, and error and coverage by threshold."""
@@ -48,11 +50,16 @@ def in_words(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def worth_showing(facts: dict[str, Any]) -> list[dict[str, float]]:
+    """The thresholds with so many predictions left that their error says something."""
+    return [row for row in facts["by_threshold"] if row["coverage"] * facts["ratings"] >= FEWEST]
+
+
 def threshold_table(facts: dict[str, Any]) -> str:
     """Error and coverage of predictions at least so reliable."""
     from bemf.words import table
 
-    rows = [row for row in facts["by_threshold"] if row["coverage"] > 0]
+    rows = worth_showing(facts)
     columns = {
         "reliability": [f"≥ {row['min_reliability']:.1f}" if row["min_reliability"] else "any" for row in rows],
         "MAE": [f"{row['mae']:.3f}" for row in rows],

@@ -77,7 +77,7 @@ class Dataset:
         """The path of the file that `load` reads, "made when asked for", or "not here"."""
         if self.name == DEMO:
             return "made when asked for"
-        path = found(f"{self.name}.parquet", self.ratings.path if self.ratings else "", self.archive)
+        path = found(f"{self.name}.parquet") or found(self.ratings.path if self.ratings else "", self.archive)
         return str(path or "not here")
 
 

@@ -118,8 +118,7 @@ def _receive(address: str, file: BinaryIO, start: int, tell: Told) -> int | None
 def _extent(response: Any, start: int) -> tuple[int, int | None]:
     """The place of the first byte that the server sends, and the length of the whole file."""
     if response.status != 206:
-        length = response.headers.get("Content-Length")
-        return 0, int(length) if length is not None else None
+        return 0, response.length
     said = response.headers.get("Content-Range", "")
     match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", said)
     if match is None or int(match[1]) > start:

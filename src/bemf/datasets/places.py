@@ -41,12 +41,12 @@ def found(*names: str) -> Path | None:
 def member(archive: Path, path: str) -> zipfile.Path:
     """A file within a zip archive, of which nothing else is looked at."""
     try:
-        with zipfile.ZipFile(archive) as opened:
-            info = opened.getinfo(path)
+        with zipfile.ZipFile(archive) as opened, opened.open(path):
+            size = opened.getinfo(path).file_size
     except KeyError as error:
         raise DataError(f"{archive} has no {path} in it") from error
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{archive} is no zip archive, or a damaged one ({error}); remove it") from error
-    if info.file_size > LARGEST_MEMBER or info.flag_bits & 1:
-        raise DataError(f"{archive} has a {path} that is encrypted or of more than {LARGEST_MEMBER:,} bytes; remove it")
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:  # the last if it is encrypted
+        raise DataError(f"{archive} is no zip archive, or not one that can be read ({error}); remove it") from error
+    if size > LARGEST_MEMBER:
+        raise DataError(f"{archive} has a {path} of {size:,} bytes, which cannot be right; remove it")
     return zipfile.Path(archive, path)

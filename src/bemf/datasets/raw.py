@@ -7,11 +7,11 @@ import gzip
 import html
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
-from zipfile import Path as Member
+from zipfile import Path as ZipPath
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bemf.files import read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Source = Path | Member
+Source = Path | ZipPath
 Columns = dict[str, Any]
 Row = tuple[int, str, str]
 
@@ -29,11 +29,7 @@ GENRES = (  # of MovieLens 100K, in the order of their flags
     *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama"),
     *("Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),
 )
-NAMES = {
-    "item": ("item", "movieId", "anime_id", "anime_ids"),
-    "title": ("title", "name"),
-    "genres": ("genres", "genre"),
-}
+NAMES = (("item", "movieId", "anime_id", "anime_ids"), ("title", "name"), ("genres", "genre"))
 
 
 # -- ratings -----------------------------------------------------------------------------------------
@@ -65,7 +61,7 @@ def titles_with_flags(source: Source) -> pa.Table:
         genres = [genre for genre, flag in zip(GENRES, fields[5:], strict=True) if flag == "1"]
         return int(fields[0]), fields[1], ", ".join(genres)
 
-    return _table(source, _text(source, "latin-1"), row)
+    return _table(source, map(row, _lines(source, "latin-1")))
 
 
 def titles_with_colons(source: Source, *, encoding: str) -> pa.Table:
@@ -76,26 +72,26 @@ def titles_with_colons(source: Source, *, encoding: str) -> pa.Table:
         title, genres = rest.rsplit("::", 1)
         return int(item), title, genres.replace("|", ", ")
 
-    return _table(source, _text(source, encoding), row)
+    return _table(source, map(row, _lines(source, encoding)))
 
 
 def titles_with_names(source: Source) -> pa.Table:
     """CSV with a header; its titles may have escapes of HTML in them."""
-    lines = csv.reader(_text(source, "utf-8"))
-    header = next(lines, [])
-    try:
-        places = [next(header.index(name) for name in names if name in header) for names in NAMES.values()]
-    except StopIteration:
-        raise DataError(f"{source} has no columns {', '.join(NAMES)}; it has {', '.join(header)}") from None
 
-    def row(fields: list[str]) -> Row:
-        item, title, genres = (fields[place] for place in places)
-        return int(item), html.unescape(title), genres.replace("|", ", ")
+    def rows() -> Iterator[Row]:
+        lines = csv.reader(_lines(source, "utf-8"))
+        header = next(lines, [])
+        places = [header.index(name) for names in NAMES for name in names if name in header]
+        if len(places) != len(NAMES):
+            raise ValueError(f"no columns for item, title and genres among {', '.join(header)}")
+        for fields in lines:
+            item, title, genres = (fields[place] for place in places)
+            yield int(item), html.unescape(title), genres.replace("|", ", ")
 
-    return _table(source, lines, row)
+    return _table(source, rows())
 
 
-def _text(source: Source, encoding: str) -> Iterator[str]:
+def _lines(source: Source, encoding: str) -> Iterator[str]:
     """The lines of a text, which may be compressed, without those that are empty."""
     with source.open("rb") as stream:
         plain = gzip.GzipFile(fileobj=stream) if source.name.endswith(".gz") else stream
@@ -103,14 +99,13 @@ def _text(source: Source, encoding: str) -> Iterator[str]:
         yield from (line for line in (line.rstrip("\r\n") for line in text) if line)
 
 
-def _table(source: Source, lines: Iterable[Any], row: Callable[[Any], Row]) -> pa.Table:
+def _table(source: Source, rows: Iterable[Row]) -> pa.Table:
     import pyarrow as pa
 
-    rows: list[Row] = []
+    read: list[Row] = []
     try:
-        rows.extend(row(line) for line in lines)
+        read.extend(rows)
     except (ValueError, IndexError, EOFError, OSError, BadZipFile, zlib.error) as error:
-        raise DataError(f"{source} cannot be read after {len(rows):,} titles ({error})") from error
-    items, titles, genres = zip(*rows, strict=True) if rows else ((), (), ())
-    columns = {"item": pa.array(items, pa.int64()), "title": pa.array(titles, pa.string())}
-    return pa.table(columns | {"genres": pa.array(genres, pa.string())})
+        raise DataError(f"{source} cannot be read after {len(read):,} titles ({error})") from error
+    kinds = {"item": pa.int64(), "title": pa.string(), "genres": pa.string()}
+    return pa.table({name: [row[n] for row in read] for n, name in enumerate(kinds)}, pa.schema(kinds))

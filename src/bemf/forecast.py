@@ -73,7 +73,7 @@ class Forecast:
         """The first rows as a table."""
         columns = self._first_rows()
         columns["reliability"] = [f"{one:.2f}" for one in columns["reliability"]]
-        return table(columns, self._n_more)
+        return table(columns, len(self) - SHOWN)
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
@@ -81,8 +81,8 @@ class Forecast:
 
         columns = self._first_rows()
         columns["reliability"] = [html.share(one) for one in columns["reliability"]]
-        shown = html.table(columns, ["prediction", "reliability"])
-        return html.card(f"Forecast: {self._summary()}", shown, html.more(self._n_more))
+        shown = html.table(columns, ["prediction", "reliability"], len(self) - SHOWN)
+        return html.card(f"Forecast: {self._summary()}", shown)
 
     def _summary(self) -> str:
         shown = int(np.count_nonzero(~np.isnan(self.prediction)))
@@ -101,11 +101,6 @@ class Forecast:
             "prediction": answers,
             "reliability": self.reliability[:n].tolist(),
         }
-
-    @property
-    def _n_more(self) -> int:
-        """How many rows there are beyond the first."""
-        return max(len(self) - SHOWN, 0)
 
     @cached_property
     def _mode(self) -> NDArray[np.uint8]:

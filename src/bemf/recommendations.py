@@ -102,7 +102,7 @@ class Recommendations:
         columns = self._first_rows()
         for name in ("reliability", "p_like"):
             columns[name] = [f"{one:.2f}" for one in columns[name]]
-        return table(columns, max(len(self) - SHOWN, 0))
+        return table(columns, len(self) - SHOWN)
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
@@ -111,8 +111,8 @@ class Recommendations:
         columns = self._first_rows()
         for name in ("reliability", "p_like"):
             columns[name] = [html.share(one) for one in columns[name]]
-        shown = html.table(columns, ["rank", "prediction", "reliability", "p_like"])
-        return html.card(repr(self), shown, html.more(max(len(self) - SHOWN, 0)))
+        numbers = ["rank", "prediction", "reliability", "p_like"]
+        return html.card(repr(self), html.table(columns, numbers, len(self) - SHOWN))
 
     def _first_rows(self) -> dict[str, list[Any]]:
         n = min(len(self), SHOWN)

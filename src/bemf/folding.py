@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bemf.engines import Engine, Side, State, engine
+from bemf.engines import Block, Engine, Side, State, engine
 from bemf.rows import Rows, arranged, kept_of_repeats, only, transposed, with_rows
 from bemf.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from bemf.factorization import Factorization
     from bemf.ratings import Ratings
-    from bemf.recommender import Recommender
 
 ENOUGH = 1e-6  # growth of the objective in a step, as a share of it, at which rows are learned
 BLOCKS: dict[Side, str] = {"user": "U", "item": "V"}
@@ -29,7 +29,7 @@ class OneSide:
     by_item: Rows
 
 
-def fold_in(model: Recommender, new: Ratings) -> None:
+def fold_in(model: Factorization, new: Ratings) -> None:
     """See `Recommender.fold_in`. Until the end the model is what it was."""
     fold = Fold(model, new)
     fold.learn_users()
@@ -42,7 +42,7 @@ def fold_in(model: Recommender, new: Ratings) -> None:
 class Fold:
     """Growing copies of what a model knows; `changed` are the users whose rows are learned anew."""
 
-    def __init__(self, model: Recommender, new: Ratings) -> None:
+    def __init__(self, model: Factorization, new: Ratings) -> None:
         self._model = model
         self._engine: Engine = engine(model.engine, model.n_threads)
         self._state: State = dict(model.state_)
@@ -94,10 +94,14 @@ class Fold:
         kept = kept_of_repeats(rows, order, self._users, self._items, "first")
         return rows if kept is None else only(rows, kept)
 
+    def _empty(self, like: Block, n_rows: int) -> Block:
+        shape = (len(like), n_rows, like[0].shape[1])
+        return self._engine.zeros(self._model.family, shape, self._model.dtype)
+
     def _grow(self, name: str, n_rows: int) -> None:
         """Room for more rows, in a copy."""
         before = self._state[name]
-        after = self._model.empty_block(self._engine, n_rows, before[0].shape[1])
+        after = self._empty(before, n_rows)
         for score, rows in enumerate(before):
             after[score][: len(rows)] = rows
         self._state[name] = after
@@ -105,7 +109,7 @@ class Fold:
     def _learn(self, side: Side, where: NDArray[np.integer[Any]], rows: Rows, n_others: int) -> None:
         """Puts rows learned from these ratings in their places."""
         model, mine = self._model, BLOCKS[side]
-        learned = model.empty_block(self._engine, len(where), self._state[mine][0].shape[1])
+        learned = self._empty(self._state[mine], len(where))
         model.draw({"U": [], "V": [], mine: list(learned)}, np.random.default_rng(model.random_state))
         nothing = Rows(np.zeros(n_others + 1, dtype=np.int64), rows.indices[:0], rows.score_index[:0])
         ratings = OneSide(rows, nothing) if side == "user" else OneSide(nothing, rows)

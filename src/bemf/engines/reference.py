@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
 from bemf.engines import Block, BothOrders, GivenState, State, Step, Tick, Wish, require
+from bemf.engines.ranking import rank_by_answers
 
 if TYPE_CHECKING:
     from bemf.rows import Rows
@@ -81,20 +82,12 @@ class ReferenceRun:
         users: NDArray[np.int32],
         wish: Wish,
         parameters: Mapping[str, Any],
-        tick: Tick | None = None,  # noqa: ARG002
+        tick: Tick | None = None,
     ) -> NDArray[np.int32]:
-        require(kernel, self._engine)
-        out = np.full((len(users), wish.n), -1, dtype=np.int32)
-        for row, user in enumerate(users):
-            items = wish.candidates if user >= 0 else wish.candidates[:0]
-            if wish.seen and user >= 0:
-                items = np.setdiff1d(items, wish.seen.of(user))
-            phi = self.forecast(kernel, np.full(len(items), user, dtype=np.int32), items, parameters)
-            worth = phi @ wish.worths
-            wanted = np.flatnonzero((phi.max(axis=1, initial=0) >= wish.min_reliability) & (worth >= wish.min_worth))
-            best = items[wanted[np.argsort(-worth[wanted], kind="stable")]][: wish.n]
-            out[row, : len(best)] = best
-        return out
+        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> Floats:
+            return self.forecast(kernel, users, items, parameters)
+
+        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         return {name: block.astype(self._dtypes[name]) for name, block in self._state.items()}

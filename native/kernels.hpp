@@ -74,6 +74,34 @@ struct BernoulliKernels {
     int64_t sums_size;  // numbers, not bytes
 };
 
+enum class PointSolver : int { look, descent, multiplication };
+
+// One half-sweep of a factorization that predicts points. Rows have `n_columns`, whole vectors.
+struct PointSweep {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const uint8_t* scores;
+    void* self;
+    const void* other;
+    const void* targets;  // [score]: what is to be predicted
+    const void* rates;    // [column]: the learning rate, 0 for columns that stay as they are
+    int n_columns;
+    bool measured;
+    PointSolver solver;
+    double regularization;
+};
+
+struct PointPairs {
+    const int32_t* users;  // out of range (-1: unknown): NaN
+    const int32_t* items;
+    const void* user_factors;
+    const void* item_factors;
+    void* predictions;
+    int64_t n_users;
+    int64_t n_items;
+    int n_columns;
+};
+
 struct InstructionSet {
     const char* name;
     int (*lanes)(int n_scores, bool exact);  // of the first block of so many scores; exact: float64
@@ -83,6 +111,9 @@ struct InstructionSet {
     // What a user would think of some groups' candidates: their expected worth and largest probability.
     void (*bernoulli_rate)(const Candidates&, const void* user, int64_t first_group, int64_t last_group, void* worth,
                            void* reliability, bool exact);
+    int (*point_lanes)(int n_columns, bool exact);  // of the vectors that rows of so many columns are padded to
+    void (*point_rows)(const PointSweep&, int64_t first, int64_t last, Totals&, int lanes, bool exact);
+    void (*point_pairs)(const PointPairs&, int64_t first, int64_t last, int lanes, bool exact);
     void (*normalize)(void* probabilities, int n_scores, int64_t first, int64_t last, bool exact);
 };
 

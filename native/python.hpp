@@ -62,5 +62,6 @@ class Tick {
 };
 
 void add_bernoulli(nb::module_& m);
+void add_gaussian(nb::module_& m);
 
 }  // namespace bemf

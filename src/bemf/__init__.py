@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from bemf.forecast import Forecast
     from bemf.models.bemf import BeMF
+    from bemf.models.pmf import NMF, PMF, BiasedMF
     from bemf.persistence import load
     from bemf.progress import Iteration
     from bemf.ratings import Ratings
@@ -32,6 +33,7 @@ _HOME = {
     "Activation": "bemf.activations",
     "BeMF": "bemf.models.bemf",
     "BemfError": "bemf.errors",
+    "BiasedMF": "bemf.models.pmf",
     "DataError": "bemf.errors",
     "DivergenceError": "bemf.errors",
     "EngineError": "bemf.errors",
@@ -39,7 +41,9 @@ _HOME = {
     "Iteration": "bemf.progress",
     "MissingExtraError": "bemf.errors",
     "ModelFileError": "bemf.errors",
+    "NMF": "bemf.models.pmf",
     "NotFittedError": "bemf.errors",
+    "PMF": "bemf.models.pmf",
     "ParameterError": "bemf.errors",
     "Ratings": "bemf.ratings",
     "Recommendations": "bemf.recommendations",
@@ -52,9 +56,12 @@ _HOME = {
 }
 
 __all__ = [
+    "NMF",
+    "PMF",
     "Activation",
     "BeMF",
     "BemfError",
+    "BiasedMF",
     "DataError",
     "DivergenceError",
     "EngineError",

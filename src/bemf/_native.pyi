@@ -60,3 +60,29 @@ def bernoulli_rank(
     threads: Threads,
     progress: Callable[[float], object] | None,
 ) -> None: ...
+def point_lanes(isa: str, n_columns: int, exact: bool) -> int: ...
+def point_sweep(
+    isa: str,
+    solver: int,
+    measured: bool,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    scores: NDArray[np.uint8],
+    self: NDArray[Any],
+    other: NDArray[Any],
+    targets: NDArray[Any],
+    rates: NDArray[Any],
+    regularization: float,
+    threads: Threads,
+    progress: Callable[[float], object] | None,
+) -> tuple[float, float]: ...
+def point_forecast(
+    isa: str,
+    users: NDArray[np.int32],
+    items: NDArray[np.int32],
+    user_factors: NDArray[Any],
+    item_factors: NDArray[Any],
+    predictions: NDArray[Any],
+    threads: Threads,
+    progress: Callable[[float], object] | None,
+) -> None: ...

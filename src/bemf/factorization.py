@@ -18,6 +18,7 @@ from bemf.progress import Callback, Progress
 from bemf.ratings import Ratings
 from bemf.recommender import Recommender, Sizes, as_ratings
 
+Facts = dict[str, NDArray[Any]]
 Init = dict[str, NDArray[Any]] | tuple[NDArray[Any], NDArray[Any]]
 MOST_COLUMNS = 65  # 64 factors and a bias, as the kernels have room for
 
@@ -71,9 +72,10 @@ class Factorization(Recommender):
         held_out = Validation.of(validation, training, patience, self.random_state)
         training = held_out.training if held_out else training
         made = engine(self.engine, self.n_threads)
-        state = self._start(training, init, made)
+        facts = self.facts(training)
+        state = self._start(training, facts, init, made)
         with closing(made.place(self.family, state, training)) as run:
-            fit = Fit(self, run, held_out, list(callbacks), progress)
+            fit = Fit(self, run, facts, held_out, list(callbacks), progress)
             try:
                 fit.go(self.history_["objective"] if self._goes_on() else [])
             except KeyboardInterrupt:
@@ -83,10 +85,10 @@ class Factorization(Recommender):
             self._keep(fit, training)
         return self
 
-    def _start(self, training: Ratings, init: Init | None, made: Engine) -> State:
+    def _start(self, training: Ratings, facts: Facts, init: Init | None, made: Engine) -> State:
         shapes = self.block_shapes(sizes_of(training))
         state: State = {name: made.zeros(self.family, shape, self.dtype) for name, shape in shapes.items()}
-        state |= self.facts(training)
+        state |= facts
         self.draw(state, np.random.default_rng(self.random_state))
         if init is not None:
             _put(init, state)
@@ -174,7 +176,7 @@ class Factorization(Recommender):
     def block_shapes(self, sizes: Sizes) -> dict[str, tuple[int, int, int]]:
         """The blocks of factors, (scores, rows, columns)."""
 
-    def facts(self, ratings: Ratings) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+    def facts(self, ratings: Ratings) -> Facts:  # noqa: ARG002
         """Further blocks, that follow from the ratings and do not change."""
         return {}
 
@@ -191,11 +193,11 @@ class Factorization(Recommender):
         """How many iterations a fit has."""
 
     @abstractmethod
-    def steps(self) -> Iterable[Step]:
+    def steps(self, facts: Facts) -> Iterable[Step]:
         """The half-sweeps of one iteration."""
 
     @abstractmethod
-    def looks(self) -> Iterable[Step]:
+    def looks(self, facts: Facts) -> Iterable[Step]:
         """Half-sweeps that change nothing and return the totals of the steps."""
 
     @abstractmethod
@@ -203,7 +205,7 @@ class Factorization(Recommender):
         """What the fit raises, from the totals of an iteration's steps: its value before the iteration."""
 
     @abstractmethod
-    def fold_steps(self, side: Side) -> Iterable[Step]:
+    def fold_steps(self, side: Side, facts: Facts) -> Iterable[Step]:
         """The half-sweeps that learn new rows of a side, as many as it may take."""
 
     @abstractmethod

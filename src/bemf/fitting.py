@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +72,12 @@ class Fit:
         self,
         model: Factorization,
         run: Run,
+        facts: dict[str, NDArray[Any]],
         validation: Validation | None,
         callbacks: Sequence[Callback],
         progress: Progress | None,
     ) -> None:
-        self._model, self._run, self._validation = model, run, validation
+        self._model, self._run, self._facts, self._validation = model, run, facts, validation
         self._callbacks, self._progress = callbacks, progress
         self._total = model.iterations()
         self._best: State | None = None
@@ -91,13 +92,13 @@ class Fit:
         self.objectives = list(before[:-1])  # its last is measured again by the first sweep
         self._first = len(self.objectives)
         for _ in range(self._total):
-            steps = list(self._model.steps())
+            steps = list(self._model.steps(self._facts))
             totals = [self._step(step, place / len(steps), 1 / len(steps)) for place, step in enumerate(steps)]
             self._note(self._model.objective(totals))
             self.n_done += 1
             if self._validated() or self._called_back():
                 break
-        self._note(self._model.objective([self._run.step(look) for look in self._model.looks()]))
+        self._note(self._model.objective([self._run.step(look) for look in self._model.looks(self._facts)]))
         if self._progress:
             self._progress(1.0)
 

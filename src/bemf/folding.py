@@ -46,6 +46,7 @@ class Fold:
         self._model = model
         self._engine: Engine = engine(model.engine, model.n_threads)
         self._state: State = dict(model.state_)
+        self._facts = {name: np.asarray(block) for name, block in model.state_.items() if name not in BLOCKS.values()}
         self._users, user = _indexed(model.users_, new.users, new.user_index)
         self._items, item = _indexed(model.items_, new.items, new.item_index)
         self._user_counts = _padded(model.user_counts_, len(self._users))
@@ -115,7 +116,7 @@ class Fold:
         ratings = OneSide(rows, nothing) if side == "user" else OneSide(nothing, rows)
         with closing(self._engine.place(model.family, self._state | {mine: learned}, ratings)) as run:
             before = np.nan
-            for step in model.fold_steps(side):
+            for step in model.fold_steps(side, self._facts):
                 objective = model.side_objective(side, run.step(step))
                 if abs(objective - before) <= ENOUGH * abs(objective):
                     break

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import Block, BothOrders, GivenState, State, Step, Tick, Wish, require
+from bemf.engines import Block, BothOrders, GivenState, Run, State, Step, Tick, Wish, reference_points, require
 from bemf.engines.ranking import rank_by_answers
+from bemf.engines.reference_points import ReferencePointRun
 
 if TYPE_CHECKING:
     from bemf.rows import Rows
@@ -22,9 +23,9 @@ class ReferenceEngine:
     """Half-sweeps in NumPy. `n_threads` is taken and means nothing here: there is one."""
 
     name = "reference"
-    kernels = frozenset(
-        {"bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank"}
-    )
+    kernels = reference_points.KERNELS | {
+        *("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")
+    }
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
@@ -32,9 +33,11 @@ class ReferenceEngine:
     def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:  # noqa: ARG002
         return np.zeros(shape, dtype)
 
-    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> ReferenceRun:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> Run:
         require(f"{family}.forecast", self)
-        return ReferenceRun(self, state, ratings)
+        if family == "bernoulli":
+            return ReferenceRun(self, state, ratings)
+        return ReferencePointRun(self, family, state, ratings)
 
 
 class ReferenceRun:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
-MODELS = {"BeMF": "bemf.models.bemf"}
+MODELS = {
+    "BeMF": "bemf.models.bemf",
+    "BiasedMF": "bemf.models.pmf",
+    "NMF": "bemf.models.pmf",
+    "PMF": "bemf.models.pmf",
+}
 
 
 def model_class(name: str) -> type[Recommender]:

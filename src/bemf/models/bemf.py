@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bemf.activations import Activation, activation
 from bemf.engines import Side, State, Step
 from bemf.errors import ParameterError
-from bemf.factorization import Factorization
+from bemf.factorization import Factorization, Facts
 from bemf.hyperparameters import anything, choice, number, whole
 from bemf.ratings import Ratings
 from bemf.recommender import Sizes
@@ -130,7 +130,7 @@ class BeMF(Factorization):
     def fact_shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
         return {"offset": (sizes.scores,)}
 
-    def facts(self, ratings: Ratings) -> dict[str, NDArray[Any]]:
+    def facts(self, ratings: Ratings) -> Facts:
         """With biases, the log-odds of each score; the single score of a scale of one is as good as certain."""
         if not self._setting("biases"):
             return {}
@@ -148,13 +148,13 @@ class BeMF(Factorization):
     def iterations(self) -> int:
         return int(self._setting("n_iterations"))
 
-    def steps(self) -> Iterable[Step]:
+    def steps(self, facts: Facts) -> Iterable[Step]:  # noqa: ARG002
         return self._sweep(KERNELS[self._solver()])
 
-    def looks(self) -> Iterable[Step]:
+    def looks(self, facts: Facts) -> Iterable[Step]:  # noqa: ARG002
         return self._sweep("bernoulli.look")
 
-    def fold_steps(self, side: Side) -> Iterable[Step]:
+    def fold_steps(self, side: Side, facts: Facts) -> Iterable[Step]:  # noqa: ARG002
         """Bound steps until nothing changes; of gradient steps as many as `fit` makes, which ends them early."""
         solver = self._solver()
         step = self._step(KERNELS[solver], side)

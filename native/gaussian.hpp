@@ -9,7 +9,7 @@
 
 namespace BEMF_ISA_NAMESPACE {
 
-constexpr int most_vectors = 17;  // 64 factors, a bias and a 1, of four lanes each
+constexpr int most_vectors = 33;  // 64 factors, a bias and a 1, of two lanes each
 
 // The sum of all lanes.
 template <class T, int W> inline T sum_of(Lanes<T, W> x) {

@@ -12,7 +12,7 @@ template <class Rows> void check_factors(const Rows& rows, const InstructionSet&
     require(reinterpret_cast<uintptr_t>(rows.data()) % 64 == 0, "factors must be aligned to 64 bytes: see `factors`");
     require(rows.shape(1) * rows.shape(2) == n_columns, "the rows of both sides must be equally long");
     require(int(rows.shape(2)) == set.point_lanes(int(n_columns), exact), "the lanes do not suit this instruction set");
-    require(rows.shape(1) >= 1 && rows.shape(1) <= 17, "from 1 to 17 vectors a row");
+    require(rows.shape(1) >= 1 && rows.shape(1) <= 33, "from 1 to 33 vectors a row");
 }
 
 nb::tuple point_sweep(const std::string& isa, int solver, bool measured, Array<const int64_t, 1> indptr,

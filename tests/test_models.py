@@ -23,3 +23,23 @@ class TestBeMFByGradient(ModelContract):
 class TestBeMFOnTheReferenceEngine(ModelContract):
     def make(self, **setting: Any) -> Any:
         return bemf.BeMF(**{"engine": "reference", "regularization": 1.0, **setting})
+
+
+class TestPMF(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.PMF(**{"n_factors": 3, **setting})
+
+
+class TestBiasedMF(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.BiasedMF(**{"n_factors": 3, **setting})
+
+
+class TestBiasedMFOnTheReferenceEngine(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.BiasedMF(**{"n_factors": 3, "engine": "reference", "n_iterations": 20, "learning_rate": 0.03, **setting})
+
+
+class TestNMF(ModelContract):
+    def make(self, **setting: Any) -> Any:
+        return bemf.NMF(**setting)

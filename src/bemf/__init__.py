@@ -55,9 +55,7 @@ _HOME = {
     "plots": "bemf.plots",
 }
 
-__all__ = [
-    "NMF",
-    "PMF",
+__all__ = [  # noqa: RUF022 - in the order of sorted()
     "Activation",
     "BeMF",
     "BemfError",
@@ -69,7 +67,9 @@ __all__ = [
     "Iteration",
     "MissingExtraError",
     "ModelFileError",
+    "NMF",
     "NotFittedError",
+    "PMF",
     "ParameterError",
     "Ratings",
     "Recommendations",

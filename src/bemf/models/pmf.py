@@ -83,7 +83,7 @@ class PMF(PointFactorization):
 
     >>> import bemf
     >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
-    >>> 1 <= bemf.PMF(random_state=0).fit(ratings).forecast([(1, 2)]).prediction[0] <= 2
+    >>> bool(1 <= bemf.PMF(random_state=0).fit(ratings).forecast([(1, 2)]).prediction[0] <= 2)
     True
     """
 

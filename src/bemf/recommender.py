@@ -33,6 +33,15 @@ class Recommender(Configured, ABC):
     """A model of who gives what which score.
 
     A model describes itself to `fit` and `forecast` by the methods at the end of this class.
+
+    Parameters
+    ----------
+    scores : the whole scale, where it is not known from `Ratings` and some score may not occur
+    random_state : the seed of the initial factors: with the same one the same model
+    warm_start : whether `fit` goes on from what the last one learned
+    engine : "native", or "reference", which is NumPy and slow, to check by
+    n_threads : how many threads, by default as many as the process may use; no result depends on it
+    dtype : "float32", or "float64" for exact work
     """
 
     scores: Sequence[float] | None = anything(default=None)
@@ -59,6 +68,9 @@ class Recommender(Configured, ABC):
     ) -> Self:
         """Learns from ratings.
 
+        If it is interrupted, the model keeps the factors it had reached (what their objective is was not
+        measured: NaN). `warm_start=True` goes on from there, and takes in new users and items.
+
         Parameters
         ----------
         ratings : Ratings, frame with user, item and rating, or (users, items) pairs with `y`
@@ -69,9 +81,6 @@ class Recommender(Configured, ABC):
         init : the initial factors (user's, item's), in place of random ones
         callbacks : called after each iteration with an `Iteration`; returning True ends the fit
         progress : called with the share of the fit that is done, about twenty times a second
-
-        If it is interrupted, the model keeps the factors it had reached (what their objective is was not
-        measured: NaN). `warm_start=True` goes on from there, and takes in new users and items.
 
         >>> import bemf
         >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])

@@ -22,7 +22,7 @@ bench: $(VENV)/.installed $(VENV)/.bench
 # Open site/index.html; it needs no network.
 docs: $(VENV)/.installed $(VENV)/.docs
 	$(BIN)/python docs/pictures.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(BIN)/python:
 	$(shell command -v $(PYTHON) || command -v python3) -m venv $(VENV)

@@ -184,7 +184,8 @@ def test_blocks_are_found() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
-    described = set(re.findall(r"^::: (\S+)", text, re.MULTILINE))
+    named = re.findall(r"^::: (\S+)", text, re.MULTILINE)
+    described = {re.sub(r"\b(\w+)\.\1$", r"\1", name) for name in named}  # a function that has its module's name
     public = {f"{where}.{name}" for where, module in MODULES.items() for name in module.__all__}
     assert public - described == {"bemf.__version__"}
 

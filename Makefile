@@ -19,7 +19,7 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed $(VENV)/.bench
 	$(BIN)/python benchmarks/kernels.py
 
-# Open site/index.html; it needs no network.
+# Open site/index.html; it needs no network. (Not --quiet: then --strict would let warnings pass.)
 docs: $(VENV)/.installed $(VENV)/.docs
 	$(BIN)/python docs/pictures.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

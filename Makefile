@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find native src -name '*.cpp' -o -name '*.hpp' -o -name '*.py' -o -name '*.pyi') CMakeLists.txt pyproject.toml README.md LICENSE
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench docs lint clean
 demo: $(VENV)/.demo
 	$(BIN)/bemf demo
 
@@ -19,6 +19,11 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed $(VENV)/.bench
 	$(BIN)/python benchmarks/kernels.py
 
+# Open site/index.html; it needs no network. (Not --quiet: then --strict would let warnings pass.)
+docs: $(VENV)/.installed $(VENV)/.docs
+	$(BIN)/python docs/pictures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(BIN)/python:
 	$(shell command -v $(PYTHON) || command -v python3) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
@@ -31,6 +36,10 @@ $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
@@ -41,4 +50,4 @@ $(VENV)/.demo: $(SOURCES) | $(BIN)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist docs/pictures site

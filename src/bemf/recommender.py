@@ -54,6 +54,12 @@ class Recommender(Configured, ABC):
 
     A model gives probabilities of every score, or points: one number for each pair. What it must say of itself
     stands at the end of this class.
+
+    Parameters
+    ----------
+    scores : the whole scale, where it is not known from `Ratings` and some score may not occur
+    random_state : the seed of what is drawn: with the same one the same model
+    n_threads : how many threads, by default as many as the process may use; no result depends on it
     """
 
     scores: Sequence[float] | None = anything(default=None)

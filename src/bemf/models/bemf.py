@@ -35,6 +35,9 @@ class BeMF(Factorization):
     For each score s it learns the probability that a user's rating of an item is exactly s, ψ(U·V); the
     D probabilities, made to sum to one, are the forecast.
 
+    Of `n_factors`, `n_iterations`, `regularization` and `biases`, None is the solver's default: for "mm"
+    2, 30, 5 and True, for "gd" 2, 150, 0.16 and False; `learning_rate` is then 0.002.
+
     Parameters
     ----------
     n_factors : k, up to 64.
@@ -47,16 +50,16 @@ class BeMF(Factorization):
     activation : ψ, "logistic", "probit", "cauchit" or an `Activation`.
     biases : whether scores, users and items have biases of their own beside the factors.
 
-    Of `n_factors`, `n_iterations`, `regularization` and `biases`, None is the solver's default: for "mm"
-    2, 30, 5 and True, for "gd" 2, 150, 0.16 and False;
-    `learning_rate` is then 0.002.
-
     Attributes
     ----------
-    user_factors_, item_factors_ : arrays (scores, rows, factors), the paper's U and V
-    history_ : dict of lists, "objective" from before the first iteration to after the last, and
-        "validation" after each
-    n_iter_ : how many iterations the last fit had
+    user_factors_, item_factors_ : arrays (scores, rows, factors)
+        The paper's U and V.
+    history_ : dict of lists
+        "objective" from before the first iteration to after the last, "validation" after each.
+    n_iter_ : int
+        How many iterations the last fit had.
+    classes_ : array
+        The scale, ascending.
 
     >>> import bemf
     >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])

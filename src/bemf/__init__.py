@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bemf.forecast import Forecast
     from bemf.models.bemf import BeMF
     from bemf.models.pmf import NMF, PMF, BiasedMF
+    from bemf.models.svdpp import SVDpp
     from bemf.persistence import load
     from bemf.progress import Iteration
     from bemf.ratings import Ratings
@@ -47,6 +48,7 @@ _HOME = {
     "ParameterError": "bemf.errors",
     "Ratings": "bemf.ratings",
     "Recommendations": "bemf.recommendations",
+    "SVDpp": "bemf.models.svdpp",
     "Similar": "bemf.recommendations",
     "Vocabulary": "bemf.vocabulary",
     "datasets": "bemf.datasets",
@@ -73,6 +75,7 @@ __all__ = [  # noqa: RUF022 - in the order of sorted()
     "ParameterError",
     "Ratings",
     "Recommendations",
+    "SVDpp",
     "Similar",
     "Vocabulary",
     "__version__",

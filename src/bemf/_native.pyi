@@ -76,6 +76,24 @@ def point_sweep(
     threads: Threads,
     progress: Callable[[float], object] | None,
 ) -> tuple[float, float]: ...
+def svdpp_sweep(
+    isa: str,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    scores: NDArray[np.uint8],
+    users: NDArray[Any],
+    items: NDArray[Any],
+    implicit: NDArray[Any],
+    sums: NDArray[Any] | None,
+    targets: NDArray[Any],
+    user_rates: NDArray[Any],
+    item_rates: NDArray[Any],
+    implicit_rates: NDArray[Any],
+    regularization: float,
+    moves_implicit: bool,
+    threads: Threads,
+    progress: Callable[[float], object] | None,
+) -> float: ...
 def point_forecast(
     isa: str,
     users: NDArray[np.int32],

@@ -22,9 +22,11 @@ from bemf.engines import (
     Wish,
     available_threads,
     native_points,
+    native_svdpp,
     require,
 )
 from bemf.engines.native_points import NativePointRun
+from bemf.engines.native_svdpp import NativeSvdppRun
 from bemf.errors import DataError, EngineError, ParameterError
 
 SOLVERS = {"bernoulli.look": 0, "bernoulli.gradient": 1, "bernoulli.bound": 2}
@@ -35,7 +37,7 @@ class NativeEngine:
     """Compiled half-sweeps. `$BEMF_ISA` names an instruction set to use instead of the machine's best."""
 
     name = "native"
-    kernels = native_points.KERNELS | {*SOLVERS, "bernoulli.forecast", "bernoulli.rank"}
+    kernels = native_points.KERNELS | native_svdpp.KERNELS | {*SOLVERS, "bernoulli.forecast", "bernoulli.rank"}
 
     def __init__(self, n_threads: int | None = None, isa: str | None = None) -> None:
         self.n_threads = available_threads(n_threads)
@@ -54,7 +56,8 @@ class NativeEngine:
         require(f"{family}.forecast", self)
         if family == "bernoulli":
             return NativeBernoulliRun(self, state, ratings)
-        return NativePointRun(self, family, state, ratings)
+        made = NativeSvdppRun if family == "svdpp" else NativePointRun
+        return made(self, family, state, ratings)
 
 
 class NativeBernoulliRun:

@@ -9,9 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import Block, BothOrders, GivenState, Run, State, Step, Tick, Wish, reference_points, require
+from bemf.engines import (
+    Block,
+    BothOrders,
+    GivenState,
+    Run,
+    State,
+    Step,
+    Tick,
+    Wish,
+    reference_points,
+    reference_svdpp,
+    require,
+)
 from bemf.engines.ranking import rank_by_answers
 from bemf.engines.reference_points import ReferencePointRun
+from bemf.engines.reference_svdpp import ReferenceSvdppRun
 
 if TYPE_CHECKING:
     from bemf.rows import Rows
@@ -23,9 +36,11 @@ class ReferenceEngine:
     """Half-sweeps in NumPy. `n_threads` is taken and means nothing here: there is one."""
 
     name = "reference"
-    kernels = reference_points.KERNELS | {
-        *("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")
-    }
+    kernels = (
+        reference_points.KERNELS
+        | reference_svdpp.KERNELS
+        | {*("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")}
+    )
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
@@ -37,7 +52,8 @@ class ReferenceEngine:
         require(f"{family}.forecast", self)
         if family == "bernoulli":
             return ReferenceRun(self, state, ratings)
-        return ReferencePointRun(self, family, state, ratings)
+        made = ReferenceSvdppRun if family == "svdpp" else ReferencePointRun
+        return made(self, family, state, ratings)
 
 
 class ReferenceRun:

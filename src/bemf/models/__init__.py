@@ -13,6 +13,7 @@ MODELS = {
     "BiasedMF": "bemf.models.pmf",
     "NMF": "bemf.models.pmf",
     "PMF": "bemf.models.pmf",
+    "SVDpp": "bemf.models.svdpp",
 }
 
 

@@ -15,14 +15,6 @@ template <class Rows> void check_factors(const Rows& rows, const InstructionSet&
     require(rows.shape(1) >= 1 && rows.shape(1) <= 33, "from 1 to 33 vectors a row");
 }
 
-void check_sweep(const Array<const int64_t, 1>& indptr, const Array<const int32_t, 1>& indices,
-                 const Array<const uint8_t, 1>& scores, size_t n_rows) {
-    require(indptr.shape(0) == n_rows + 1, "indptr must have one entry more than there are rows");
-    require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(indices.shape(0)) &&
-                indices.shape(0) == scores.shape(0),
-            "indptr must go from 0 to the number of indices, which is that of scores");
-}
-
 nb::tuple point_sweep(const std::string& isa, int solver, bool measured, Array<const int64_t, 1> indptr,
                       Array<const int32_t, 1> indices, Array<const uint8_t, 1> scores, Factors self, ReadFactors other,
                       Vector targets, Vector rates, double regularization, Threads& threads, nb::object progress) {

@@ -2,6 +2,7 @@
 // of its vectors.
 #include "bernoulli.hpp"
 #include "gaussian.hpp"
+#include "simplex.hpp"
 #include "svdpp.hpp"
 
 namespace BEMF_ISA_NAMESPACE {
@@ -142,6 +143,26 @@ void svdpp_users(const bemf::SvdppSweep& s, int64_t first, int64_t last, bemf::T
     by_row<Svdpp>(s.n_columns, width, exact, [&](auto kernel) { kernel.users(s, first, last, totals); });
 }
 
+template <class T, int W, class Do> void by_score_lanes(int width, Do what) {
+    if constexpr (W > 16 / sizeof(T)) {
+        if (width < W) return by_score_lanes<T, W / 2>(width, what);
+    }
+    what(Simplex<T, W>{});
+}
+
+template <class Do> void by_scores(int width, bool exact, Do what) {
+    exact ? by_score_lanes<double, most_lanes<double>>(width, what) : by_score_lanes<float, most_lanes<float>>(width, what);
+}
+
+void simplex_rows(const bemf::SimplexSweep& s, int64_t first, int64_t last, void* room, bemf::Totals& totals, int width,
+                  bool exact) {
+    by_scores(width, exact, [&](auto kernel) { kernel.rows(s, first, last, room, totals); });
+}
+
+void simplex_pairs(const bemf::SimplexPairs& p, int64_t first, int64_t last, int width, bool exact) {
+    by_scores(width, exact, [&](auto kernel) { kernel.pairs(p, first, last); });
+}
+
 void normalize_pairs(void* probabilities, int n_scores, int64_t from, int64_t to, bool exact) {
     exact ? normalize(static_cast<double*>(probabilities), n_scores, from, to)
           : normalize(static_cast<float*>(probabilities), n_scores, from, to);
@@ -165,6 +186,8 @@ extern const InstructionSet instruction_set = {BEMF_QUOTED(BEMF_ISA_NAMESPACE),
                                                ::BEMF_ISA_NAMESPACE::point_rows,
                                                ::BEMF_ISA_NAMESPACE::point_pairs,
                                                ::BEMF_ISA_NAMESPACE::svdpp_users,
+                                               ::BEMF_ISA_NAMESPACE::simplex_rows,
+                                               ::BEMF_ISA_NAMESPACE::simplex_pairs,
                                                ::BEMF_ISA_NAMESPACE::normalize_pairs};
 }
 }  // namespace bemf

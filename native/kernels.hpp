@@ -120,6 +120,38 @@ struct SvdppSweep {
     double regularization;
 };
 
+// A half-sweep of a factorization whose D products make one distribution. Rows are [column][score].
+struct SimplexSweep {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const uint8_t* scores;
+    void* self;
+    const void* other;
+    int n_columns;
+    int n_scores;
+    int padded_scores;
+    bool dirichlet;  // or softmax
+    bool moves;
+    double learning_rate;
+    double regularization;
+    double log_hit;  // of the distributions that ratings stand for, under Dirichlet: the rating's share,
+    double log_miss;  // and any other's
+};
+
+struct SimplexPairs {
+    const int32_t* users;  // out of range (-1: unknown): NaN
+    const int32_t* items;
+    const void* user_factors;
+    const void* item_factors;
+    void* probabilities;  // [pair][score]
+    int64_t n_users;
+    int64_t n_items;
+    int n_columns;
+    int n_scores;
+    int padded_scores;
+    bool dirichlet;
+};
+
 struct InstructionSet {
     const char* name;
     int (*lanes)(int n_scores, bool exact);  // of the first block of so many scores; exact: float64
@@ -133,6 +165,8 @@ struct InstructionSet {
     void (*point_rows)(const PointSweep&, int64_t first, int64_t last, Totals&, int lanes, bool exact);
     void (*point_pairs)(const PointPairs&, int64_t first, int64_t last, int lanes, bool exact);
     void (*svdpp_users)(const SvdppSweep&, int64_t first, int64_t last, Totals&, int lanes, bool exact);
+    void (*simplex_rows)(const SimplexSweep&, int64_t first, int64_t last, void* room, Totals&, int lanes, bool exact);
+    void (*simplex_pairs)(const SimplexPairs&, int64_t first, int64_t last, int lanes, bool exact);
     void (*normalize)(void* probabilities, int n_scores, int64_t first, int64_t last, bool exact);
 };
 

@@ -104,3 +104,31 @@ def point_forecast(
     threads: Threads,
     progress: Callable[[float], object] | None,
 ) -> None: ...
+def simplex_sweep(
+    isa: str,
+    dirichlet: bool,
+    moves: bool,
+    n_scores: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    scores: NDArray[np.uint8],
+    self: NDArray[Any],
+    other: NDArray[Any],
+    learning_rate: float,
+    regularization: float,
+    log_hit: float,
+    log_miss: float,
+    threads: Threads,
+    progress: Callable[[float], object] | None,
+) -> tuple[float, float]: ...
+def simplex_forecast(
+    isa: str,
+    dirichlet: bool,
+    users: NDArray[np.int32],
+    items: NDArray[np.int32],
+    user_factors: NDArray[Any],
+    item_factors: NDArray[Any],
+    probabilities: NDArray[Any],
+    threads: Threads,
+    progress: Callable[[float], object] | None,
+) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,17 +19,28 @@ from bemf.engines import (
     Tick,
     Wish,
     reference_points,
+    reference_simplex,
     reference_svdpp,
     require,
 )
 from bemf.engines.ranking import rank_by_answers
 from bemf.engines.reference_points import ReferencePointRun
+from bemf.engines.reference_simplex import ReferenceSimplexRun
 from bemf.engines.reference_svdpp import ReferenceSvdppRun
 
 if TYPE_CHECKING:
     from bemf.rows import Rows
 
 Floats = NDArray[np.float64]
+
+
+RUNS: dict[str, Callable[..., Run]] = {
+    "points": ReferencePointRun,
+    "biased": ReferencePointRun,
+    "svdpp": ReferenceSvdppRun,
+    "softmax": ReferenceSimplexRun,
+    "dirichlet": ReferenceSimplexRun,
+}
 
 
 class ReferenceEngine:
@@ -39,6 +50,7 @@ class ReferenceEngine:
     kernels = (
         reference_points.KERNELS
         | reference_svdpp.KERNELS
+        | reference_simplex.KERNELS
         | {*("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")}
     )
 
@@ -52,8 +64,7 @@ class ReferenceEngine:
         require(f"{family}.forecast", self)
         if family == "bernoulli":
             return ReferenceRun(self, state, ratings)
-        made = ReferenceSvdppRun if family == "svdpp" else ReferencePointRun
-        return made(self, family, state, ratings)
+        return RUNS[family](self, family, state, ratings)
 
 
 class ReferenceRun:

@@ -26,10 +26,7 @@ nb::tuple point_sweep(const std::string& isa, int solver, bool measured, Array<c
     require(solver >= 0 && solver <= int(PointSolver::multiplication), "no such solver");
     require(is_exact(targets.dtype()) == exact && is_exact(rates.dtype()) == exact, "all must have one dtype");
     require(rates.shape(0) == n_columns, "a rate for each column");
-    require(indptr.shape(0) == n_rows + 1, "indptr must have one entry more than there are rows");
-    require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(indices.shape(0)) &&
-                indices.shape(0) == scores.shape(0),
-            "indptr must go from 0 to the number of indices, which is that of scores");
+    check_sweep(indptr, indices, scores, n_rows);
     const PointSweep sweep{indptr.data(),  indices.data(), scores.data(), self.data(),
                            other.data(),   targets.data(), rates.data(),  int(n_columns),
                            measured,       PointSolver(solver), regularization};
@@ -88,6 +85,45 @@ void point_forecast(const std::string& isa, Array<const int32_t, 1> users, Array
     if (!done) tick.raise();
 }
 
+double svdpp_sweep(const std::string& isa, Array<const int64_t, 1> indptr, Array<const int32_t, 1> indices,
+                   Array<const uint8_t, 1> scores, Factors users, Factors items, Factors implicit,
+                   std::optional<Factors> sums, Vector targets, Vector user_rates, Vector item_rates,
+                   Vector implicit_rates, double regularization, bool moves_implicit, Threads& threads,
+                   nb::object progress) {
+    const InstructionSet& set = instruction_set(isa);
+    const bool exact = is_exact(users.dtype());
+    const size_t n_users = users.shape(0), n_columns = users.shape(1) * users.shape(2);
+    for (const Factors* rows : {&users, &items, &implicit}) check_factors(*rows, set, n_columns, exact);
+    require(items.shape(0) == implicit.shape(0), "as many implicit rows as items");
+    if (sums) {
+        check_factors(*sums, set, n_columns, exact);
+        require(sums->shape(0) == n_users, "as many sums as users");
+    }
+    for (const Vector* rates : {&user_rates, &item_rates, &implicit_rates})
+        require(is_exact(rates->dtype()) == exact && rates->shape(0) == n_columns, "a rate for each column");
+    require(is_exact(targets.dtype()) == exact, "all must have one dtype");
+    check_sweep(indptr, indices, scores, n_users);
+    const SvdppSweep sweep{indptr.data(),  indices.data(),    scores.data(),     users.data(),          items.data(),
+                           implicit.data(), sums ? sums->data() : nullptr,       targets.data(),        user_rates.data(),
+                           item_rates.data(), implicit_rates.data(), int(n_columns), moves_implicit, regularization};
+    const Plan plan(indptr.data(), int64_t(n_users), std::numeric_limits<int64_t>::max());
+    Totals totals{0, 0};
+    const int width = int(users.shape(2));
+    Tick tick(std::move(progress));
+    bool done;
+    {
+        const nb::gil_scoped_release no_gil;  // alone: each user moves what the next one reads
+        done = in_parallel(
+            int64_t(plan.tasks.size()), threads, true,
+            [&](int64_t task, int) {
+                set.svdpp_users(sweep, plan.tasks[task].first, plan.tasks[task].last, totals, width, exact);
+            },
+            tick);
+    }
+    if (!done) tick.raise();
+    return totals.log_likelihood;
+}
+
 int point_lanes(const std::string& isa, int n_columns, bool exact) {
     require(n_columns >= 1, "at least 1 column");
     return instruction_set(isa).point_lanes(n_columns, exact);
@@ -102,6 +138,10 @@ void add_gaussian(nb::module_& m) {
     m.def("point_sweep", &point_sweep, "isa"_a, "solver"_a, "measured"_a, "indptr"_a, "indices"_a, "scores"_a,
           "self"_a.noconvert(), "other"_a, "targets"_a, "rates"_a, "regularization"_a, "threads"_a,
           "progress"_a.none(), "One half-sweep, in place: (minus half the squared errors, squares) before it.");
+    m.def("svdpp_sweep", &svdpp_sweep, "isa"_a, "indptr"_a, "indices"_a, "scores"_a, "users"_a.noconvert(),
+          "items"_a.noconvert(), "implicit"_a.noconvert(), "sums"_a.none(), "targets"_a, "user_rates"_a,
+          "item_rates"_a, "implicit_rates"_a, "regularization"_a, "moves_implicit"_a, "threads"_a,
+          "progress"_a.none(), "A pass over the users, in place: minus half the squared errors on the way.");
     m.def("point_forecast", &point_forecast, "isa"_a, "users"_a, "items"_a, "user_factors"_a, "item_factors"_a,
           "predictions"_a.noconvert(), "threads"_a, "progress"_a.none(), "The predictions of pairs, in place.");
 }

@@ -119,4 +119,5 @@ NB_MODULE(_native, m) {
     m.def("group", &grouped, "keys"_a, "n_keys"_a, "A stable counting sort: (indptr, order).");
     add_bernoulli(m);
     add_gaussian(m);
+    add_simplex(m);
 }

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bemf.forecast import Forecast
     from bemf.models.bemf import BeMF
     from bemf.models.pmf import NMF, PMF, BiasedMF
+    from bemf.models.simplex import DirMF, ResBeMF
+    from bemf.models.svdpp import SVDpp
     from bemf.persistence import load
     from bemf.progress import Iteration
     from bemf.ratings import Ratings
@@ -35,6 +37,7 @@ _HOME = {
     "BemfError": "bemf.errors",
     "BiasedMF": "bemf.models.pmf",
     "DataError": "bemf.errors",
+    "DirMF": "bemf.models.simplex",
     "DivergenceError": "bemf.errors",
     "EngineError": "bemf.errors",
     "Forecast": "bemf.forecast",
@@ -47,6 +50,8 @@ _HOME = {
     "ParameterError": "bemf.errors",
     "Ratings": "bemf.ratings",
     "Recommendations": "bemf.recommendations",
+    "ResBeMF": "bemf.models.simplex",
+    "SVDpp": "bemf.models.svdpp",
     "Similar": "bemf.recommendations",
     "Vocabulary": "bemf.vocabulary",
     "datasets": "bemf.datasets",
@@ -61,6 +66,7 @@ __all__ = [  # noqa: RUF022 - in the order of sorted()
     "BemfError",
     "BiasedMF",
     "DataError",
+    "DirMF",
     "DivergenceError",
     "EngineError",
     "Forecast",
@@ -73,6 +79,8 @@ __all__ = [  # noqa: RUF022 - in the order of sorted()
     "ParameterError",
     "Ratings",
     "Recommendations",
+    "ResBeMF",
+    "SVDpp",
     "Similar",
     "Vocabulary",
     "__version__",

@@ -34,6 +34,7 @@ class Factorization(Recommender):
     dtype: str = choice("float32", "float64", default="float32")
 
     family: ClassVar[str]
+    block_sides: ClassVar[dict[str, Side]] = {"U": "user", "V": "item"}  # whose rows the blocks hold
 
     def fit(
         self,
@@ -74,6 +75,7 @@ class Factorization(Recommender):
         made = engine(self.engine, self.n_threads)
         facts = self.facts(training)
         state = self._start(training, facts, init, made)
+        facts = {name: np.asarray(state[name]) for name in facts}
         with closing(made.place(self.family, state, training)) as run:
             fit = Fit(self, run, facts, held_out, list(callbacks), progress)
             try:
@@ -103,13 +105,14 @@ class Factorization(Recommender):
         """Puts the fitted rows in place of random ones where the ids are the same."""
         if not np.array_equal(training.scores, self.classes_):
             raise DataError(f"warm_start needs the same scores; got {training.scores}, had {self.classes_}")
-        places = {"U": self.users_.index(training.users.arrow), "V": self.items_.index(training.items.arrow)}
-        for name, place in places.items():
+        places = {"user": self.users_.index(training.users.arrow), "item": self.items_.index(training.items.arrow)}
+        for name, side in self.block_sides.items():
+            place = places[side]
             if state[name][0].shape[1] != self.state_[name][0].shape[1]:
                 raise ParameterError("warm_start needs the same n_factors and biases as the fit it goes on from")
             for mine, before in zip(state[name], self.state_[name], strict=True):
                 mine[place >= 0] = before[place[place >= 0]]
-        state |= {name: block for name, block in self.state_.items() if name not in places}
+        state |= {name: block for name, block in self.state_.items() if name not in self.block_sides}
 
     def _keep(self, fit: Fit, training: Ratings) -> None:
         """Takes over what a fit found; until here the model is what it was."""
@@ -167,7 +170,7 @@ class Factorization(Recommender):
                 raise ValueError(f"{name} has shape {array.shape}")
             if array.dtype != self.dtype:
                 raise ValueError(f"{name} is of {array.dtype}, not {self.dtype}")
-        if len({array.shape[-1] for name, array in state.items() if name in blocks}) > 1:
+        if len({array.shape[-1] - blocks[name][-1] for name, array in state.items() if name in blocks}) > 1:
             raise ValueError("the rows of users and items are not equally long")
 
     # -- what a model says of itself ---------------------------------------------------------------

@@ -29,21 +29,22 @@ class NativePointRun:
 
     def __init__(self, engine: NativeEngine, family: str, state: GivenState, ratings: BothOrders | None) -> None:
         self._engine, self._ratings = engine, ratings
-        self._biased = family == "biased"
+        self._biased = family != "points"
         self._dtype = state["U"][0].dtype
         self._threads = _native.Threads(engine.n_threads)
         self._n_columns = state["U"][0].shape[1] + self._biased
+        self._n_targets = 0  # that the ratings need
         if ratings is not None:
             self._check(ratings, state)
         self._factors = {"U": self._packed(state["U"][0], "user"), "V": self._packed(state["V"][0], "item")}
         self._rest = {name: block for name, block in state.items() if name not in self._factors}
 
-    @staticmethod
-    def _check(ratings: BothOrders, state: GivenState) -> None:
+    def _check(self, ratings: BothOrders, state: GivenState) -> None:
         for rows, this, other in ((ratings.by_user, "U", "V"), (ratings.by_item, "V", "U")):
             if len(rows) != len(state[this][0]):
                 raise DataError(f"{len(rows):,} rows of ratings but {len(state[this][0]):,} of factors")
             _native.check_rows(rows.indptr, rows.indices, rows.score_index, len(state[other][0]), 256)
+            self._n_targets = max(self._n_targets, int(rows.score_index.max(initial=0)) + 1)
 
     def step(self, step: Step, tick: Tick | None = None) -> NDArray[np.float64]:
         require(step.kernel, self._engine)
@@ -59,21 +60,27 @@ class NativePointRun:
             scores=rows.score_index,
             self=self._factors[this],
             other=self._factors[other],
-            targets=step.parameters["targets"].astype(self._dtype),
-            rates=self._rates(step),
+            targets=self._targets(step),
+            rates=self._rates(step.side, step.parameters.get("learning_rate", 1.0)),
             regularization=step.parameters.get("regularization", 0.0),
             threads=self._threads,
             progress=tick,
         )
         return np.array(totals)
 
-    def _rates(self, step: Step) -> NDArray[Any]:
+    def _targets(self, step: Step) -> NDArray[Any]:
+        targets = step.parameters["targets"]
+        if len(targets) < self._n_targets:
+            raise DataError(f"{len(targets):,} targets but ratings of {self._n_targets:,} scores")
+        return np.asarray(targets, dtype=self._dtype)
+
+    def _rates(self, side: Side, learning_rate: float) -> NDArray[Any]:
         """The learning rate of each column; ones and padding stay as they are."""
         _, n_vectors, lanes = self._factors["U"].shape
         rates = np.zeros(n_vectors * lanes, dtype=self._dtype)
-        rates[: self._n_columns] = step.parameters.get("learning_rate", 1.0)
+        rates[: self._n_columns] = learning_rate
         if self._biased:
-            rates[ONES[step.side]] = 0
+            rates[ONES[side]] = 0
         return rates
 
     def forecast(

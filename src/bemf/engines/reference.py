@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import Block, BothOrders, GivenState, Run, State, Step, Tick, Wish, reference_points, require
+from bemf.engines import (
+    Block,
+    BothOrders,
+    GivenState,
+    Run,
+    State,
+    Step,
+    Tick,
+    Wish,
+    reference_points,
+    reference_simplex,
+    reference_svdpp,
+    require,
+)
 from bemf.engines.ranking import rank_by_answers
 from bemf.engines.reference_points import ReferencePointRun
+from bemf.engines.reference_simplex import ReferenceSimplexRun
+from bemf.engines.reference_svdpp import ReferenceSvdppRun
 
 if TYPE_CHECKING:
     from bemf.rows import Rows
@@ -19,13 +34,25 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+RUNS: dict[str, Callable[..., Run]] = {
+    "points": ReferencePointRun,
+    "biased": ReferencePointRun,
+    "svdpp": ReferenceSvdppRun,
+    "softmax": ReferenceSimplexRun,
+    "dirichlet": ReferenceSimplexRun,
+}
+
+
 class ReferenceEngine:
     """Half-sweeps in NumPy. `n_threads` is taken and means nothing here: there is one."""
 
     name = "reference"
-    kernels = reference_points.KERNELS | {
-        *("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")
-    }
+    kernels = (
+        reference_points.KERNELS
+        | reference_svdpp.KERNELS
+        | reference_simplex.KERNELS
+        | {*("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")}
+    )
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
@@ -37,7 +64,7 @@ class ReferenceEngine:
         require(f"{family}.forecast", self)
         if family == "bernoulli":
             return ReferenceRun(self, state, ratings)
-        return ReferencePointRun(self, family, state, ratings)
+        return RUNS[family](self, family, state, ratings)
 
 
 class ReferenceRun:

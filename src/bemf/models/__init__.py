@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 MODELS = {
     "BeMF": "bemf.models.bemf",
     "BiasedMF": "bemf.models.pmf",
+    "DirMF": "bemf.models.simplex",
     "NMF": "bemf.models.pmf",
     "PMF": "bemf.models.pmf",
+    "ResBeMF": "bemf.models.simplex",
+    "SVDpp": "bemf.models.svdpp",
 }
 
 

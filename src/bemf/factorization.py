@@ -27,6 +27,12 @@ class Factorization(Recommender):
     """A model whose rows of factors an engine learns in half-sweeps.
 
     A model describes itself to `fit` and `forecast` by the methods at the end of this class.
+
+    Parameters
+    ----------
+    warm_start : whether `fit` goes on from what the last one learned
+    engine : "native", or "reference", which is NumPy and slow, to check by
+    dtype : "float32", or "float64" for exact work
     """
 
     warm_start: bool = choice(False, True, default=False)
@@ -49,6 +55,9 @@ class Factorization(Recommender):
     ) -> Self:
         """Learns from ratings.
 
+        If it is interrupted, the model keeps the factors it had reached (what their objective is was not
+        measured: NaN). `warm_start=True` goes on from there, and takes in new users and items.
+
         Parameters
         ----------
         ratings : Ratings, frame with user, item and rating, or (users, items) pairs with `y`
@@ -59,9 +68,6 @@ class Factorization(Recommender):
         init : the initial factors (user's, item's), in place of random ones
         callbacks : called after each iteration with an `Iteration`; returning True ends the fit
         progress : called with the share of the fit that is done, about twenty times a second
-
-        If it is interrupted, the model keeps the factors it had reached (what their objective is was not
-        measured: NaN). `warm_start=True` goes on from there, and takes in new users and items.
 
         >>> import bemf
         >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bemf import DataError, Ratings, files
+from bemf.delimiters import Replacing
 from strategies import NAMES, WHOLE, Table, tables
 
 BOM = "\ufeff"
@@ -136,9 +137,7 @@ def test_text_may_come_as_characters() -> None:
     st.integers(1, 9),
 )
 def test_long_delimiters_are_replaced_wherever_blocks_end(content: bytes, delimiter: bytes, block: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "BLOCK", block)
-        replaced = io.BufferedReader(files._Replacing(io.BytesIO(content), delimiter), 8).read()
+    replaced = io.BufferedReader(Replacing(io.BytesIO(content), delimiter, block), 8).read()
     assert replaced == content.replace(delimiter, b"\x1f")
 
 

@@ -12,7 +12,7 @@ from bemf.engines import Wish
 from bemf.errors import ParameterError
 from bemf.forecast import Forecast
 from bemf.titles import shown, titles_of
-from bemf.words import counted, table
+from bemf.words import counted, listed, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,6 +197,8 @@ def recommend(
     if by not in ("p_like", "mean"):
         raise ParameterError(f"by must be 'p_like' or 'mean'; got {by!r}")
     like = usual_like(model.classes_) if like is None else like
+    if not model.classes_[0] <= like <= model.classes_[-1]:
+        raise ParameterError(f"like must be on the scale {listed(model.classes_)}; got {like:g}")
     asked = _asked(users, model.users_, model.user_counts_)
     index = _known(asked, model.users_, model.user_counts_)
     candidates = _known(_asked(items, model.items_, model.item_counts_), model.items_, model.item_counts_)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from click.shell_completion import shell_complete
 
+from bemf.cli.interrupts import heeded
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,9 +57,9 @@ def _run(arguments: list[str]) -> int:
     try:
         if instruction := os.environ.get(COMPLETION):
             return shell_complete(bemf, {}, "bemf", COMPLETION, instruction)
-        with bemf.make_context("bemf", list(arguments)) as context:
+        with heeded(), bemf.make_context("bemf", list(arguments)) as context:
             bemf.invoke(context)
-        sys.stdout.flush()
+            sys.stdout.flush()
         return 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -81,7 +83,7 @@ def _explain(error: BaseException, arguments: list[str]) -> int:
         error.show()
         return WRONG_USE
     if isinstance(error, click.UsageError):
-        path = error.ctx.command_path if error.ctx else "bemf"
+        path = error.ctx.command_path if error.ctx else f"bemf {_asked(arguments)}".rstrip()
         return _say(f"{error.format_message().rstrip('.')} ({path} --help tells more)", WRONG_USE)
     if isinstance(error, BemfError):
         status = WRONG_USE if isinstance(error, ParameterError) else FAILED
@@ -97,12 +99,17 @@ def _explain(error: BaseException, arguments: list[str]) -> int:
 
 def _with_options(message: str, arguments: list[str]) -> str:
     """What a message names as parameters, `rating=…`, as the options that the command has for them."""
-    command = next((bemf.get_command(click.Context(bemf), each) for each in arguments if each in COMMANDS), None)
+    command = bemf.get_command(click.Context(bemf), _asked(arguments))
     spelled = {option.name: option.opts[0] for option in command.params} if command else {}
     for name in re.findall(r"\b(\w+)=…", message):
         option = spelled.get(name, spelled.get(f"{name}_column"))
         message = message.replace(f"{name}=…", f"{option} …" if option else f"{name}=…")
     return message
+
+
+def _asked(arguments: list[str]) -> str:
+    """The command's name."""
+    return next((each for each in arguments if each in COMMANDS), "")
 
 
 def _lost_output() -> str:

@@ -43,8 +43,8 @@ def command(name: str | None, output: str | None, titles: bool, form: str | None
             ratings = datasets.load(name, progress=bar)
             table = ratings.to_frame("pyarrow") if output or form else None
     if table is not None:
-        click.echo(f"{wanted.title}. Licence: {wanted.licence}", err=True)
         to.write(table, f"{len(table):,} titles; write them with -o")
+        click.echo(f"{wanted.title}. Licence: {wanted.licence}", err=True)
     elif as_json:
         write_json(_facts(wanted))
     else:

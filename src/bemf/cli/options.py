@@ -78,7 +78,10 @@ def column(given: str | None) -> str | int | None:
 
 
 def source_of(given: str) -> Any:
-    """A file's path, or the standard input for "-"."""
+    """A file's path, or the standard input for "-", to be read by Arrow."""
+    import pyarrow as pa
+
+    pa.enable_signal_handlers(False)  # its own lose a Ctrl-C that comes when a file has almost been read
     return sys.stdin.buffer if given == "-" else given
 
 

@@ -52,7 +52,7 @@ text_form = together(
     click.option("--delimiter", help="What divides the columns, if it is not found."),
     click.option("--header/--no-header", default=None, help="Whether the first line names the columns."),
 )
-as_json = click.option("--json", "as_json", is_flag=True, is_eager=True, help="Answer in JSON, for machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for machines.")
 threads = click.option("--threads", type=click.IntRange(1, 4096), help="How many threads to use; all cores by default.")
 titles = click.option("--titles", type=click.Path(), metavar="FILE", help="A file with the columns item and title.")
 like = click.option("--like", type=float, help="The lowest score that counts as liking.")

@@ -24,6 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bemf import DataError, Ratings, files
+from bemf.delimiters import Replacing
 from strategies import NAMES, WHOLE, Table, tables
 
 BOM = "\ufeff"
@@ -137,9 +138,7 @@ def test_text_may_come_as_characters() -> None:
     st.integers(1, 9),
 )
 def test_long_delimiters_are_replaced_wherever_blocks_end(content: bytes, delimiter: bytes, block: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "BLOCK", block)
-        replaced = io.BufferedReader(files._Replacing(io.BytesIO(content), delimiter), 8).read()
+    replaced = io.BufferedReader(Replacing(io.BytesIO(content), delimiter, block), 8).read()
     assert replaced == content.replace(delimiter, b"\x1f")
 
 
@@ -151,6 +150,15 @@ def test_a_file_is_the_same_in_blocks_of_any_size(block: int, monkeypatch: pytes
     monkeypatch.setattr(files, "BLOCK", block)
     assert read(content).fingerprint == wanted.fingerprint
     assert read(content.replace("::", "\t")).fingerprint == wanted.fingerprint
+
+
+@pytest.mark.parametrize("block", [50, 64, 100, 4096])
+def test_line_breaks_in_quotes_wherever_blocks_end(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(f'one\n"{n % 10}"', f"{n}\n,", n % 5 + 1) for n in range(50)]
+    content = pd.DataFrame(rows, columns=["user", "item", "rating"]).to_csv(index=False)
+    wanted = Ratings.from_arrays(*(list(column) for column in zip(*rows, strict=True)))
+    monkeypatch.setattr(files, "BLOCK", block)
+    assert read(content).fingerprint == wanted.fingerprint
 
 
 @pytest.mark.parametrize("block", [50, 4096])
@@ -268,6 +276,8 @@ def test_columns_of_files_are_chosen_by_name_or_number(name: str, chosen: Any, t
         ("user,item,rating,date\n1,2,4,7\n2,2,5,\n", {}, "1 dates are missing"),
         ("user,item,rating,date\n1,2,4,yesterday\n2,2,5,today\n", {}, "dates must be"),
         ("user,item,rating\né,2,4\n".encode("latin-1"), {}, "UTF-8;convert"),
+        ("user,item,rating\n1,2,4\n".encode("utf-16"), {}, "no UTF-8 text, nor Parquet or Arrow"),
+        ("user,item,rating\r1,2,4\r", {}, "cannot be read"),
     ],
 )
 def test_bad_text_is_refused(content: Any, options: Any, words: str) -> None:

@@ -153,6 +153,13 @@ def test_nothing_is_sure_enough(model: bemf.BeMF) -> None:
     assert len(model.recommend(min_reliability=1.0)) == 0
 
 
+@pytest.mark.parametrize("like", [1.9, 5.1, float("nan")])
+def test_liking_begins_on_the_scale(model: bemf.BeMF, like: float) -> None:
+    with pytest.raises(bemf.ParameterError, match="like must be on the scale 2, 3, 4, 5; got"):
+        model.recommend(like=like)
+    assert model.recommend(like=2.5).like == 2.5
+
+
 @pytest.mark.parametrize("kind", ["mapping", "frame", "csv", "parquet"])
 def test_titles_are_joined(model: bemf.BeMF, tmp_path: Path, kind: str) -> None:
     names = {item: f"Film {item}, or not" for item in range(0, 40, 2)}

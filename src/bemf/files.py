@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import os
 import zipfile
@@ -11,11 +10,14 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 
+from bemf.delimiters import UNIT_SEPARATOR, one_byte_delimiters
 from bemf.errors import DataError
+from bemf.vocabulary import as_ids
 
 Column = str | int
 
@@ -31,7 +33,6 @@ USUAL_NAMES = {
 }
 OPTIONAL = frozenset({"date"})
 DELIMITERS = ("::", "\t", ";", ",", "|")
-UNIT_SEPARATOR = "\x1f"
 BLOCK = 1 << 22
 START = 1 << 16
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\x04\x22\x4d\x18": "lz4"}
@@ -57,19 +58,11 @@ def read_table(
     if isinstance(source, str | PathLike) and not os.path.exists(source):
         raise DataError(f"{name} does not exist")
     try:
-        if isinstance(source, str | PathLike) and os.path.isdir(source):
-            return _of_kinds(_read_folder(source, columns, optional), kinds)
-        open_again = _opener(source)
-        with open_again() as stream:
-            start = bytes(stream.read(START))
-        if start[:4] == b"PAR1":
-            return _of_kinds(_read_parquet(open_again, columns, optional), kinds)
-        if start[:6] == b"ARROW1":
-            return _of_kinds(_read_arrow(open_again, columns, optional), kinds)
-        return _read_text(_decompressed(open_again, start), columns, delimiter, header, optional, kinds)
+        found = _read(source, columns, delimiter, header, optional, kinds)
+        return {role: _of_kind(column, role, kinds.get(role)) for role, column in found.items()}
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
-    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (pa.ArrowException, csv.Error, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{name} cannot be read: {error}") from error
 
 
@@ -145,15 +138,35 @@ def _named(names: list[Any], role: str, said: Column) -> Any:
 # -- any file ----------------------------------------------------------------------------------------
 
 
+def _read(
+    source: Any,
+    columns: dict[str, Column | None],
+    delimiter: str | None,
+    header: bool | None,
+    optional: frozenset[str],
+    kinds: Mapping[str, Any],
+) -> dict[str, Any]:
+    if isinstance(source, str | PathLike) and os.path.isdir(source):
+        return _read_folder(source, columns, optional)
+    open_again = _opener(source)
+    with open_again() as stream:
+        start = bytes(stream.read(START))
+    if start[:4] == b"PAR1":
+        return _read_parquet(open_again, columns, optional)
+    if start[:6] == b"ARROW1":
+        return _read_arrow(open_again, columns, optional)
+    return _read_text(_decompressed(open_again, start), columns, delimiter, header, optional, kinds)
+
+
 def _opener(source: Any) -> Callable[[], Any]:
     """Opens the source as an Arrow stream, again and again."""
     import pyarrow as pa
 
-    if isinstance(source, str | PathLike):
+    if isinstance(source, str | PathLike) and os.path.isfile(source):
         return lambda: pa.OSFile(os.fspath(source), "rb")
     if isinstance(source, zipfile.Path):
         return lambda: pa.PythonFile(source.open("rb"), mode="r")
-    content = source.read()
+    content = Path(source).read_bytes() if isinstance(source, str | PathLike) else source.read()  # a pipe: once
     if isinstance(content, str):
         content = content.encode()
     return lambda: pa.BufferReader(content)
@@ -202,8 +215,14 @@ def _read_arrow(
     return {role: table.column(name) for role, name in chosen.items()}
 
 
-def _of_kinds(columns: dict[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
-    return {role: column.cast(kinds[role]) if role in kinds else column for role, column in columns.items()}
+def _of_kind(column: Any, role: str, kind: Any) -> Any:
+    """Ids as that kind, in which 7.0 is "7" as text."""
+    import pyarrow as pa
+
+    try:
+        return column if kind is None else as_ids(column, role).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{role} ids are integers here, but strings were given ({error})") from error
 
 
 # -- text --------------------------------------------------------------------------------------------
@@ -220,7 +239,9 @@ def _read_text(
     with open_again() as stream:
         start = bytes(stream.read(START)).removeprefix(b"\xef\xbb\xbf")
     if not start.strip():
-        raise DataError("there are no ratings: the file is empty")
+        raise DataError(f"there are no {'ratings' if 'rating' in columns else 'rows'}: the file is empty")
+    if b"\0" in start:
+        raise DataError("it is no UTF-8 text, nor Parquet or Arrow")
     lines = [line.removesuffix("\r") for line in start.decode("utf-8", "replace").split("\n")]
     delimiter = delimiter or _delimiter(lines[0], sum(role not in optional for role in columns))
     rows = list(_fields(lines if len(start) < START else lines[:-1] or lines, delimiter))
@@ -241,8 +262,10 @@ def _fields(lines: list[str], delimiter: str) -> Iterator[list[str]]:
 
 def _delimiter(line: str, n_columns: int) -> str:
     for delimiter in DELIMITERS:
-        if line.count(delimiter) >= n_columns - 1:
+        if line.count(delimiter) >= max(n_columns - 1, 1):
             return delimiter
+    if n_columns <= 1:
+        return ","
     raise DataError(
         f"the first line, {line[:60]!r}, has no {n_columns} columns divided by one of "
         f"{' '.join(map(repr, DELIMITERS))}; say what divides them: delimiter=…"
@@ -298,7 +321,7 @@ class _Text:
 
         ids = (pa.int64(), pa.float64(), pa.large_string())
         tried = {"rating": (pa.float64(), pa.bool_()), "user": ids, "item": ids, "title": (pa.large_string(),)}
-        tried |= {role: (kind,) for role, kind in self.kinds.items()}
+        tried |= {role: (kind,) for role, kind in self.kinds.items() if kind == pa.large_string()}
         roles = [role for role in tried if role in self.chosen]
         for kinds in itertools.product(*(tried[role] for role in roles)):
             types = {self.chosen[role]: kind for role, kind in zip(reversed(roles), reversed(kinds), strict=True)}
@@ -347,13 +370,14 @@ class _Text:
 
         with self.open() as stream:
             table = arrow_csv.read_csv(
-                _one_byte_delimiters(stream, self.delimiter) if self._is_long else stream,
+                one_byte_delimiters(stream, self.delimiter, BLOCK) if self._is_long else stream,
                 read_options=arrow_csv.ReadOptions(
                     column_names=self.names, skip_rows=int(self.header), block_size=BLOCK, use_threads=on_uneven is None
                 ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=UNIT_SEPARATOR if self._is_long else self.delimiter,
                     invalid_row_handler=on_uneven,
+                    newlines_in_values=True,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     include_columns=list(dict.fromkeys(self.chosen.values())),
@@ -364,33 +388,3 @@ class _Text:
                 ),
             )
         return {role: table.column(name) for role, name in self.chosen.items()}
-
-
-def _one_byte_delimiters(stream: Any, delimiter: str) -> Any:
-    """The stream with a long delimiter, which Arrow cannot split on, as one byte."""
-    import pyarrow as pa
-
-    return pa.PythonFile(io.BufferedReader(_Replacing(stream, delimiter.encode()), BLOCK), mode="r")
-
-
-class _Replacing(io.RawIOBase):
-    def __init__(self, stream: Any, delimiter: bytes) -> None:
-        self._stream, self._delimiter = stream, delimiter
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._ready = self._ready or self._next()
-        n = min(len(buffer), len(self._ready))
-        buffer[:n] = self._ready[:n]
-        self._ready = self._ready[n:]
-        return n
-
-    def _next(self) -> bytes:
-        part = more = self._stream.read(BLOCK)
-        while more and part[-1:] in self._delimiter:  # the delimiter may go on in what comes
-            more = self._stream.read(BLOCK)
-            part += more
-        return bytes(part.replace(self._delimiter, UNIT_SEPARATOR.encode()))

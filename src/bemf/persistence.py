@@ -201,15 +201,23 @@ def write_atomically(path: str | PathLike[str], content: bytes | bytearray) -> N
 
 def replace_atomically(path: str | PathLike[str], write: Callable[[Any], None]) -> None:
     """Lets `write` fill a file beside `path`, then puts it in its place; a device or pipe is written to."""
-    target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            with open(target, "wb") as file:
+        if is_device(path):
+            with open(path, "wb") as file:
                 write(file)
         else:
-            _replace(target, write)
+            _replace(Path(os.path.realpath(path)), write)
     except OSError as error:
         raise type(error)(error.errno, error.strerror or str(error), os.fspath(path)) from error
+
+
+def is_device(path: str | PathLike[str]) -> bool:
+    """Whether a path is of a device or a pipe, which is written to as it is.
+
+    >>> is_device(os.devnull)
+    True
+    """
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def _replace(target: Path, write: Callable[[Any], None]) -> None:

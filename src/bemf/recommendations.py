@@ -12,7 +12,7 @@ from bemf.engines import Wish
 from bemf.errors import ParameterError
 from bemf.forecast import Forecast, PointForecast
 from bemf.titles import shown, titles_of
-from bemf.words import counted, table
+from bemf.words import counted, listed, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -211,6 +211,8 @@ def recommend(
         raise ParameterError(f"n must be at least 1; got {n}")
     by = _order(model, by, min_reliability)
     like = usual_like(model.classes_) if like is None else like
+    if not model.classes_[0] <= like <= model.classes_[-1]:
+        raise ParameterError(f"like must be on the scale {listed(model.classes_)}; got {like:g}")
     asked = _asked(users, model.users_, model.user_counts_)
     index = _known(asked, model.users_, model.user_counts_)
     candidates = _known(_asked(items, model.items_, model.item_counts_), model.items_, model.item_counts_)

@@ -197,7 +197,7 @@ class Recommender(Configured, ABC):
         if self.rated_ is None:
             raise DataError(
                 "this model was saved without its training ratings, so nobody knows what users have seen; "
-                "use exclude_seen=False"
+                "use exclude_seen=False (on the command line --seen)"
             )
         return self.rated_
 

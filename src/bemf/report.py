@@ -6,23 +6,29 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --quiet: #5c6370; --paper: #fff; --line: #d8dce2; --sure: #0072b2; }
+:root { color-scheme: light dark; --ink: #1c1e21; --quiet: #5c6370; --paper: #fff; --line: #d8dce2; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8eb; --quiet: #a5acb8; --paper: #17191c; --line: #383d45; --sure: #56b4e9; }
+  :root { --ink: #e6e8eb; --quiet: #a5acb8; --paper: #17191c; --line: #383d45; }
 }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
   max-width: 60rem; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; } h2 { margin: 2.4rem 0 .5rem; font-size: 1.3rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
+h2 { font-size: 1.3rem; margin: 2.4rem 0 .5rem; break-after: avoid; }
 p { max-width: 44rem; } .lead { color: var(--quiet); font-size: 1.05rem; }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; border-radius: 6px; background: #fff; }
-figcaption { color: var(--quiet); font-size: .9rem; max-width: 44rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1.5rem; align-items: end; }
+.figures { columns: 20rem 2; column-gap: 2rem; }
+figure { margin: 0; padding: .5rem 0 1.2rem; break-inside: avoid; }
+figure svg { display: block; width: 100%; height: auto; border-radius: 6px; background: #fff; }
+figcaption { color: var(--quiet); font-size: .9rem; margin-top: .4rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem 1.1rem .3rem 0; border-bottom: 1px solid var(--line); }
-th { font-weight: 600; } td.number, th.number { text-align: right; }
-meter { width: 6rem; height: .8rem; vertical-align: middle; }
-@media print { body { max-width: none; padding: 0; } figure, tr { break-inside: avoid; } }
+th, td { text-align: left; vertical-align: baseline; padding: .3rem 1.1rem .3rem 0;
+  border-bottom: 1px solid var(--line); }
+th { font-weight: 600; vertical-align: bottom; } .number { text-align: right; } td.number { white-space: nowrap; }
+@media (max-width: 40rem) { table { font-size: .85rem; } th, td { padding-right: .7rem; } }
+@media print {
+  body { font-size: 10.5pt; line-height: 1.4; max-width: none; padding: 0; } h1 { font-size: 1.6rem; }
+  h2 { margin-top: 1.6rem; } tr, .scroll { break-inside: avoid; }
+}
 """
 
 

@@ -26,7 +26,7 @@ def titles_of(items: pa.Array, given: Any) -> pa.Array:
 
     from bemf.vocabulary import as_ids
 
-    ids, titles = _columns(given)
+    ids, titles = _columns(given, items.type)
     if len(ids) == 0:
         return pa.nulls(len(items), pa.large_string())
     known = as_ids(ids, "title")
@@ -36,8 +36,8 @@ def titles_of(items: pa.Array, given: Any) -> pa.Array:
     return pa.array(titles, pa.large_string()).take(place)
 
 
-def _columns(given: Any) -> tuple[Any, Any]:
-    """Ids and titles."""
+def _columns(given: Any, kind: pa.DataType) -> tuple[Any, Any]:
+    """Ids and titles; the ids of a file are texts if those of the items are: "007" is not 7."""
     import pyarrow as pa
 
     if isinstance(given, Mapping):
@@ -45,7 +45,10 @@ def _columns(given: Any) -> tuple[Any, Any]:
     from bemf.files import frame_columns, read_table
 
     wanted: dict[str, str | int | None] = {"item": None, "title": None}
-    columns = read_table(given, wanted) if isinstance(given, str | PathLike) else frame_columns(given, wanted)
+    if isinstance(given, str | PathLike):
+        columns = read_table(given, wanted, kinds={"item": kind} if kind == pa.large_string() else None)
+    else:
+        columns = frame_columns(given, wanted)
     titles = columns["title"]
     titles = titles.combine_chunks() if isinstance(titles, pa.ChunkedArray) else titles
     try:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bemf.cli.options import as_json
-from bemf.cli.options import progress as share_bar
-from bemf.cli.output import FORMATS, lines, write_json, write_table
+from bemf.cli.complete import data_sets
+from bemf.cli.options import as_json, downloading
+from bemf.cli.output import Destination, lines, table_output, write_json
 
 if TYPE_CHECKING:
     from bemf.datasets.catalogue import Dataset
 
 
 @click.command("datasets", short_help="Data sets by name: what there is; get one, write it to a file.")
-@click.argument("name", required=False)
-@click.option("-o", "--output", metavar="FILE", help="Write its ratings there.")
+@click.argument("name", required=False, shell_complete=data_sets)
 @click.option("--titles", is_flag=True, help="Its titles instead of its ratings.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="By the file's ending, else csv.")
+@table_output
 @as_json
 def command(name: str | None, output: str | None, titles: bool, form: str | None, as_json: bool) -> None:
     """List the data sets that can be had by name; with NAME get that one, downloading it if it is not here.
@@ -30,30 +27,41 @@ def command(name: str | None, output: str | None, titles: bool, form: str | None
     bemf datasets demo -o ratings.csv     write its ratings to a file
     bemf datasets demo --titles -o films.csv
     """
-    from bemf.datasets import available
-
-    if name is None:
-        _list(available(), as_json)
-        return
     from bemf import datasets
 
-    wanted = next((each for each in available() if each.name == name), None)
-    if wanted is None:
-        there = ", ".join(each.name for each in available())
-        raise click.BadParameter(f"no data set is called {name!r}; there are {there}", param_hint="NAME")
-    click.echo(f"{wanted.title}. Licence: {wanted.licence}", err=True)
-    with _downloading() as bar:
+    if name is None:
+        if output or form or titles:
+            raise click.UsageError("say of which data set")
+        _list(datasets.available(), as_json)
+        return
+    wanted = _named(name)
+    to = Destination.of(output, form, as_json)
+    with downloading() as bar:
         if titles:
             table = datasets.titles(name, progress=bar)
         else:
             ratings = datasets.load(name, progress=bar)
             table = ratings.to_frame("pyarrow") if output or form else None
     if table is not None:
-        write_table(table, output, form, as_json, f"{table.num_rows:,} titles; write them with -o")
+        to.write(table, f"{len(table):,} titles; write them with -o")
+        click.echo(f"{wanted.title}. Licence: {wanted.licence}", err=True)
     elif as_json:
         write_json(_facts(wanted))
     else:
-        click.echo(lines({"ratings": repr(ratings), "where": wanted.where, "liked from": f"{wanted.like:g}"}))
+        click.echo(_described(wanted, repr(ratings)))
+
+
+def _named(name: str) -> Dataset:
+    from bemf.datasets.catalogue import DATASETS
+
+    if name not in DATASETS:
+        raise click.BadParameter(f"no data set is called {name!r}; there are {', '.join(DATASETS)}", param_hint="NAME")
+    return DATASETS[name]
+
+
+def _described(dataset: Dataset, ratings: str) -> str:
+    about = {"data set": dataset.title, "licence": dataset.licence, "ratings": ratings, "where": dataset.where}
+    return lines(about | {"liked from": f"{dataset.like:g}"})
 
 
 def _list(known: list[Dataset], as_json: bool) -> None:
@@ -76,9 +84,3 @@ def _list(known: list[Dataset], as_json: bool) -> None:
 def _facts(each: Dataset) -> dict[str, Any]:
     facts = {name: getattr(each, name) for name in ("name", "title", "licence", "like", "address", "where")}
     return facts | each.size._asdict()
-
-
-@contextmanager
-def _downloading() -> Iterator[Callable[[Any], object] | None]:
-    with share_bar("Downloading") as bar:
-        yield None if bar is None else lambda download: bar(download.n_bytes / (download.n_total or 1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bemf.cli.options import as_json, threads
-from bemf.cli.output import write_json
+from bemf.cli.output import check_writable, write_json
 from bemf.cli.quality import quality, threshold_table, worth_showing
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
 HELD_OUT = 0.2
+NO_BREAK = "\N{NO-BREAK SPACE}"
 NEXT = """\
 Now with your own ratings, a file with the columns user, item and rating:
   bemf fit ratings.csv -o model.bemf
@@ -28,25 +29,27 @@ Now with your own ratings, a file with the columns user, item and rating:
 
 
 @click.command("demo", short_help="See what it is for, on invented films.")
-@click.option("-o", "--output", default="bemf-demo.html", show_default=True, metavar="FILE", help="The report.")
+@click.option("-o", "--output", type=click.Path(), default="bemf-demo.html", show_default=True, metavar="FILE",
+              help="The report.")  # fmt: skip
 @as_json
 @threads
 def command(output: str, as_json: bool, threads: int | None) -> None:
     """Fit a model to ratings of invented films, whose true probabilities are known; show what it knows, and how well.
 
-    Needs no network. Writes one HTML file with the pictures.
+    Needs no network. Writes one HTML file with the pictures, which matplotlib draws (the extra "plot").
     """
     from bemf.persistence import write_atomically
 
+    check_writable(output)
     shown = _fitted(threads)
     facts = quality(shown.test, shown.forecast)
-    page = _report(shown, facts)
-    write_atomically(output, page.encode())
+    if not as_json:
+        click.echo(_told(shown, facts))  # before the report, which may lack what draws it
+    write_atomically(output, _report(shown, facts).encode())
     if as_json:
         write_json(facts | {"seconds": shown.seconds, "report": output, "recommendations": _rows(shown.best)})
-        return
-    click.echo(_told(shown, facts))
-    click.echo(f"\nThe pictures are in {output}: open it in a browser.\n\n{NEXT}")
+    else:
+        click.echo(f"\nThe pictures are in {output}: open it in a browser.\n\n{NEXT}")
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def _columns(best: Recommendations) -> dict[str, list[str]]:
     rows = _rows(best)
     return {
         "film": [row["title"] for row in rows],
-        "we think": [f"{how_sure(row['reliability'])} {row['prediction']:g} stars" for row in rows],
+        "we think": [f"{how_sure(row['reliability'])} {row['prediction']:g}{NO_BREAK}stars" for row in rows],
         "reliability": [f"{row['reliability']:.0%}" for row in rows],
         f"{best.like:g} stars or more": [f"{row['p_like']:.0%}" for row in rows],
     }

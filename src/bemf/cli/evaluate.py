@@ -6,8 +6,9 @@ import click
 
 from bemf.cli.ids import kinds
 from bemf.cli.options import as_json, column, columns, read_model, source_of, text_form, threads
-from bemf.cli.output import lines, write_json
-from bemf.cli.quality import in_words, quality, threshold_table
+from bemf.cli.output import write_json
+from bemf.cli.quality import quality, told
+from bemf.errors import DataError
 
 
 @click.command("evaluate", short_help="How good a model's predictions and reliabilities are.")
@@ -36,9 +37,11 @@ def command(
     wanted = {"user": column(user_column), "item": column(item_column), "rating": column(rating_column)}
     read = read_table(source_of(ratings), wanted, delimiter=delimiter, header=header, kinds=kinds(made))
     truth = Ratings.from_arrays(read["user"], read["item"], read["rating"])
-    facts = quality(truth, made.forecast(truth))
+    forecast = made.forecast(truth)
+    if not forecast.known.any():
+        raise DataError(f"{ratings}: none of {len(truth):,} ratings is by a user and of an item that the model knows")
+    facts = quality(truth, forecast)
     if as_json:
         write_json(facts)
-        return
-    click.echo(lines({"ratings": f"{len(truth):,}"} | in_words(facts)))
-    click.echo(f"\n{threshold_table(facts)}")
+    else:
+        click.echo(told(facts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+AS_PYTHON_HAS_IT = {"True": True, "False": False, "None": None}
+USUAL = (None, "error")  # what options of reading are when they are not given
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -29,6 +32,17 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
+class Share(click.FloatRange):
+    """A number from 0 to 1, which "nan" is not, though it compares as if it were."""
+
+    def __init__(self, **open_ends: bool) -> None:
+        super().__init__(0, 1, **open_ends)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        share: float = super().convert(value, param, ctx)
+        return share if not math.isnan(share) else self.fail(f"{value} is no number.", param, ctx)
+
+
 columns = together(
     click.option("--user", "user_column", metavar="COLUMN", help="The users' column, by name or number from 0."),
     click.option("--item", "item_column", metavar="COLUMN", help="The items' column."),
@@ -39,8 +53,8 @@ text_form = together(
     click.option("--header/--no-header", default=None, help="Whether the first line names the columns."),
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for machines.")
-threads = click.option("--threads", type=click.IntRange(min=1), help="How many threads to use; all cores by default.")
-titles = click.option("--titles", metavar="FILE", help="A file with the columns item and title.")
+threads = click.option("--threads", type=click.IntRange(1, 4096), help="How many threads to use; all cores by default.")
+titles = click.option("--titles", type=click.Path(), metavar="FILE", help="A file with the columns item and title.")
 like = click.option("--like", type=float, help="The lowest score that counts as liking.")
 point = click.option(
     "--point",
@@ -51,17 +65,23 @@ point = click.option(
 )
 
 
+# -- reading -----------------------------------------------------------------------------------------
+
+
 def column(given: str | None) -> str | int | None:
     """A column's name, or its number.
 
     >>> column("movieId"), column("2")
     ('movieId', 2)
     """
-    return int(given) if given is not None and given.isdigit() else given
+    return int(given) if given is not None and given.isascii() and given.isdigit() else given
 
 
 def source_of(given: str) -> Any:
-    """A file's path, or the standard input for "-"."""
+    """A file's path, or the standard input for "-", to be read by Arrow."""
+    import pyarrow as pa
+
+    pa.enable_signal_handlers(False)  # its own lose a Ctrl-C that comes when a file has almost been read
     return sys.stdin.buffer if given == "-" else given
 
 
@@ -71,9 +91,13 @@ def read_ratings(source: str, **reading: Any) -> Ratings:
     from bemf.datasets.catalogue import DATASETS
     from bemf.ratings import Ratings
 
-    if source in DATASETS and not os.path.exists(source):
-        return load(source)
-    return Ratings.read(source_of(source), **reading)
+    if source not in DATASETS or os.path.exists(source):
+        return Ratings.read(source_of(source), **reading)
+    given = [f"--{name}" for name, value in reading.items() if value not in USUAL]
+    if given:
+        raise click.UsageError(f"{source!r} is a data set, whose form is known; leave out {', '.join(given)}")
+    with downloading() as bar:
+        return load(source, progress=bar)
 
 
 def read_model(path: str, n_threads: int | None = None) -> Recommender:
@@ -88,20 +112,30 @@ def read_model(path: str, n_threads: int | None = None) -> Recommender:
 def parsed(settings: tuple[str, ...]) -> dict[str, Any]:
     """Hyperparameters given as NAME=VALUE.
 
-    >>> parsed(("n_factors=4", "solver=gd", "regularization=[0.1, 0.2]"))
-    {'n_factors': 4, 'solver': 'gd', 'regularization': (0.1, 0.2)}
+    >>> parsed(("n_factors=4", "solver=gd", "biases=True", "regularization=[0.1, 0.2]"))
+    {'n_factors': 4, 'solver': 'gd', 'biases': True, 'regularization': (0.1, 0.2)}
     """
     out = {}
     for each in settings:
         name, equals, value = each.partition("=")
         if not equals:
             raise click.BadParameter(f"{each!r} must be NAME=VALUE", param_hint="-p")
-        try:
-            read = json.loads(value.replace("True", "true").replace("False", "false").replace("None", "null"))
-        except json.JSONDecodeError:
-            read = value
-        out[name] = tuple(read) if isinstance(read, list) else read
+        out[name] = _value(value)
     return out
+
+
+def _value(text: str) -> Any:
+    """A value written as JSON or Python has it, else the text itself."""
+    if text in AS_PYTHON_HAS_IT:
+        return AS_PYTHON_HAS_IT[text]
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return tuple(read) if isinstance(read, list) else read
+
+
+# -- progress ----------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -124,3 +158,10 @@ def progress(what: str) -> Iterator[Callable[[float], object] | None]:
     with bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+@contextmanager
+def downloading() -> Iterator[Callable[[Any], object] | None]:
+    """A bar for `bemf.datasets.load`; it stands still if the server does not say how much there will be."""
+    with progress("Downloading") as bar:
+        yield None if bar is None else lambda download: bar(download.n_bytes / (download.n_total or math.inf))

@@ -7,51 +7,92 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from bemf.cli.options import together
+from bemf.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BY_ENDING = {
-    "csv": "csv", "tsv": "tsv", "parquet": "parquet", "pq": "parquet",
-    "arrow": "arrow", "feather": "arrow", "jsonl": "jsonl", "ndjson": "jsonl",
+    "": "csv", "csv": "csv", "tsv": "tsv", "txt": "csv", "json": "json", "jsonl": "jsonl", "ndjson": "jsonl",
+    "parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow",
 }  # fmt: skip
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "arrow")
 BATCH = 1 << 14  # rows that are text at a time
 
+
 table_output = together(
-    click.option("-o", "--output", metavar="FILE", help="Where to write; the standard output by default."),
+    click.option(
+        "-o", "--output", type=click.Path(), metavar="FILE", help="Where to write; the standard output by default."
+    ),
     click.option("--format", "form", type=click.Choice(FORMATS), help="By the file's ending, else csv."),
 )
 
 
-def write_table(table: pa.Table, output: str | None, form: str | None, as_json: bool, shown: str) -> None:
-    """A table to a file, whole or not at all; without one to the standard output, as people read it on a terminal."""
-    from bemf.persistence import replace_atomically
+# -- tables ------------------------------------------------------------------------------------------
 
-    if output is None and form is None and not as_json and sys.stdout.isatty():
-        click.echo(shown)
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a table goes, and in which form: without one as csv, or on a terminal as people read it."""
+
+    path: str | None
+    form: str | None
+    as_json: bool
+
+    @classmethod
+    def of(cls, path: str | None, form: str | None, as_json: bool) -> Destination:
+        """What the options say, refused before the work if it will not do."""
+        if path is not None:
+            check_writable(path)
+            return cls(path, form or _by_ending(path), as_json)
+        if as_json and form not in (None, "json"):
+            raise click.UsageError(f"--json and --format {form} ask for two things; leave one out")
+        return cls(path, "json" if as_json else form, as_json)
+
+    def write(self, table: pa.Table, shown: str) -> None:
+        """The table, to a file whole or not at all; `shown` is what people read."""
+        from bemf.persistence import replace_atomically
+
+        if self.path is not None:
+            replace_atomically(self.path, lambda file: _write(table, file, self.form))
+            if self.as_json:
+                write_json({"rows": table.num_rows, "output": self.path})
+        elif self.form is None and sys.stdout.isatty():
+            click.echo(shown)
+        else:
+            _write(table, sys.stdout.buffer, self.form)
+            sys.stdout.buffer.flush()
+
+
+def check_writable(path: str) -> None:
+    """Fails before the work, not after it, where a file cannot be written."""
+    from bemf.persistence import is_device
+
+    folder = os.path.dirname(os.path.realpath(path))
+    if is_device(path):
         return
-    form = form or ("jsonl" if as_json else _by_ending(output))
-    if output is None:
-        _write(table, sys.stdout.buffer, form)
-        sys.stdout.buffer.flush()
-    else:
-        replace_atomically(output, lambda file: _write(table, file, form))
+    if os.path.isdir(path):
+        raise DataError(f"{path} is a folder; name a file to write to")
+    if not os.path.isdir(folder):
+        raise DataError(f"{folder} is no folder, so {path} cannot be written")
+    if not os.access(folder, os.W_OK):
+        raise DataError(f"{path} cannot be written: {folder} takes no new files")
 
 
-def _by_ending(output: str | None) -> str:
-    if output is None:
-        return "csv"
-    ending = os.path.splitext(output)[1].lstrip(".").lower()
-    return BY_ENDING.get(ending, "csv")
+def _by_ending(path: str) -> str:
+    ending = os.path.splitext(path)[1].lstrip(".").lower()
+    if ending not in BY_ENDING:
+        raise click.UsageError(f"{path} does not end like a format; say which it has: --format {'|'.join(FORMATS)}")
+    return BY_ENDING[ending]
 
 
-def _write(table: pa.Table, file: IO[bytes], form: str) -> None:
+def _write(table: pa.Table, file: IO[bytes], form: str | None) -> None:
     if form == "parquet":
         import pyarrow.parquet as pq
 
@@ -61,18 +102,23 @@ def _write(table: pa.Table, file: IO[bytes], form: str) -> None:
 
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
+    elif form == "json":
+        _write_rows(table, file, "[\n", ",\n", "\n]\n")
     elif form == "jsonl":
-        _write_json_lines(table, file)
+        _write_rows(table, file, "", "\n", "\n" if len(table) else "")
     else:
         from pyarrow import csv
 
         csv.write_csv(_without_nan(table), file, csv.WriteOptions(delimiter="\t" if form == "tsv" else ","))
 
 
-def _write_json_lines(table: pa.Table, file: IO[bytes]) -> None:
-    for batch in _without_nan(table).to_batches(max_chunksize=BATCH):
-        lines = [json.dumps(row, ensure_ascii=False) for row in batch.to_pylist()]
-        file.write("".join(f"{line}\n" for line in lines).encode())
+def _write_rows(table: pa.Table, file: IO[bytes], start: str, between: str, end: str) -> None:
+    """Each row as a JSON object, on a line of its own."""
+    file.write(start.encode())
+    for place, batch in enumerate(_without_nan(table).to_batches(max_chunksize=BATCH)):
+        rows = (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
+        file.write((between * (place > 0) + between.join(rows)).encode())
+    file.write(end.encode())
 
 
 def _without_nan(table: pa.Table) -> pa.Table:
@@ -88,6 +134,9 @@ def _without_nan(table: pa.Table) -> pa.Table:
     return table
 
 
+# -- facts -------------------------------------------------------------------------------------------
+
+
 def write_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:
     """Facts as one JSON document; what is not a number is null."""
     click.echo(json.dumps(_plain(facts), ensure_ascii=False, indent=2))
@@ -98,8 +147,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from bemf.cli.ids import kinds
-from bemf.cli.options import as_json, column, point, read_model, source_of, text_form, threads, titles
-from bemf.cli.output import table_output, write_table
+from bemf.cli.options import Share, as_json, column, point, read_model, source_of, text_form, threads, titles
+from bemf.cli.output import Destination, table_output
 
 
 @click.command("predict", short_help="Predictions and their reliabilities for pairs of a user and an item.")
@@ -16,7 +16,7 @@ from bemf.cli.output import table_output, write_table
 @click.option("--item", "item_column", metavar="COLUMN", help="The items' column.")
 @text_form
 @point
-@click.option("--min-reliability", type=click.FloatRange(0, 1), default=0.0, help="Withhold less reliable predictions.")
+@click.option("--min-reliability", type=Share(), default=0.0, help="Withhold less reliable predictions.")
 @click.option("--probabilities", is_flag=True, help="Add a column for the probability of each score.")
 @titles
 @table_output
@@ -47,6 +47,7 @@ def command(
     from bemf.files import read_table
     from bemf.titles import titles_of
 
+    to = Destination.of(output, form, as_json)
     made = read_model(model, threads)
     wanted: dict[str, str | int | None] = {"user": column(user_column), "item": column(item_column)}
     asked = pa.table(read_table(source_of(pairs), wanted, delimiter=delimiter, header=header, kinds=kinds(made)))
@@ -54,4 +55,4 @@ def command(
     table = forecast.to_frame("pyarrow", probabilities=probabilities)
     if titles:
         table = table.add_column(2, "title", titles_of(forecast.items, titles))
-    write_table(table, output, form, as_json, str(forecast))
+    to.write(table, str(forecast))

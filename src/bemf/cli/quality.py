@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
+
+from bemf.cli.output import lines
 
 if TYPE_CHECKING:
     from bemf.forecast import Forecast
     from bemf.ratings import Ratings
 
 THRESHOLDS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-
 FEWEST = 20  # predictions of which an error is shown to people
 
 
 def quality(truth: Ratings, forecast: Forecast) -> dict[str, Any]:
-    """Errors, probabilities and reliabilities, and error and coverage by threshold."""
+    """Errors, probabilities and reliabilities, and error and coverage by threshold; some pairs must be known."""
     from bemf import metrics
 
     curve = metrics.by_threshold(truth, forecast, thresholds=THRESHOLDS)
@@ -26,7 +26,7 @@ def quality(truth: Ratings, forecast: Forecast) -> dict[str, Any]:
         "mae_of_median": metrics.mae(truth, forecast.by("median")),
         "rmse_of_mean": metrics.rmse(truth, forecast.by("mean")),
         "accuracy": metrics.accuracy(truth, forecast),
-        "mean_reliability": float(forecast.reliability[forecast.known].mean()) if forecast.known.any() else math.nan,
+        "mean_reliability": float(forecast.reliability[forecast.known].mean()),
         "log_loss": metrics.log_loss(truth, forecast),
         "brier": metrics.brier(truth, forecast),
         "ece": metrics.ece(truth, forecast),
@@ -41,6 +41,7 @@ def quality(truth: Ratings, forecast: Forecast) -> dict[str, Any]:
 def in_words(facts: dict[str, Any]) -> dict[str, str]:
     """The facts that `quality` found, as lines for people."""
     return {
+        "ratings": f"{facts['ratings']:,}",
         "error": f"MAE {facts['mae']:.3f} (by median {facts['mae_of_median']:.3f}), "
         f"RMSE {facts['rmse_of_mean']:.3f} by mean",
         "right": f"{facts['accuracy']:.1%} of predictions, where {facts['mean_reliability']:.1%} were promised "
@@ -48,6 +49,12 @@ def in_words(facts: dict[str, Any]) -> dict[str, str]:
         "probabilities": f"log-loss {facts['log_loss']:.3f}, Brier {facts['brier']:.3f}",
         "known pairs": f"{facts['known']:.1%}",
     }
+
+
+def told(facts: dict[str, Any]) -> str:
+    """The facts in words, and error and coverage by threshold where there are enough predictions."""
+    by_threshold = f"\n\n{threshold_table(facts)}" if worth_showing(facts) else ""
+    return lines(in_words(facts)) + by_threshold
 
 
 def worth_showing(facts: dict[str, Any]) -> list[dict[str, float]]:

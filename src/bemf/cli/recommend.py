@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bemf.cli.ids import as_ids_of, kinds, tell_unknown
-from bemf.cli.options import as_json, like, progress, read_model, source_of, text_form, threads, titles
-from bemf.cli.output import table_output, write_table
+from bemf.cli.ids import as_ids_of, kinds, tell_unknown, unrated
+from bemf.cli.options import Share, as_json, like, progress, read_model, source_of, text_form, threads, titles
+from bemf.cli.output import Destination, table_output
 
 if TYPE_CHECKING:
     from bemf.recommender import Recommender
@@ -21,15 +22,16 @@ VISITOR = "you"
 @click.option(
     "-u", "--user", "users", multiple=True, metavar="ID", help="For whom; may be given often. All by default."
 )
-@click.option("--ratings", "mine", metavar="FILE", help="Ratings of people who were not in training: for them.")
+@click.option("--ratings", "mine", type=click.Path(allow_dash=True), metavar="FILE",
+              help="For people by their ratings, whether they were in training or not.")  # fmt: skip
 @text_form
 @click.option("-n", type=click.IntRange(min=1), default=10, show_default=True, help="How many for each user.")
 @like
 @click.option(
     "--by", type=click.Choice(["p_like", "mean"]), default="p_like", show_default=True, help="What to order by."
 )
-@click.option("--min-reliability", type=click.FloatRange(0, 1), default=0.0, help="Leave out what is less sure.")
-@click.option("--items", metavar="FILE", help="A file with a column of items: the candidates.")
+@click.option("--min-reliability", type=Share(), default=0.0, help="Leave out what is less sure.")
+@click.option("--items", type=click.Path(), metavar="FILE", help="A file with a column of items: the candidates.")
 @click.option("--seen", is_flag=True, help="Recommend what was rated in training, too.")
 @titles
 @table_output
@@ -63,11 +65,15 @@ def command(
 
     if users and mine:
         raise click.UsageError("--user and --ratings are two ways to say for whom; give one")
+    to = Destination.of(output, form, as_json)
     made = read_model(model, threads)
     asked: Any = as_ids_of(made.users_, users) if users else None
     if mine:
         asked = _take_in(made, mine, delimiter, header)
-    candidates = read_table(items, {"item": None}, kinds=kinds(made))["item"] if items else None
+    candidates = None
+    if items:
+        candidates = read_table(items, {"item": None}, delimiter=delimiter, header=header, kinds=kinds(made))["item"]
+        tell_unknown(unrated(candidates, made), "item", candidates)
     with progress("Recommending") as bar:
         best = made.recommend(
             asked,
@@ -80,8 +86,8 @@ def command(
             titles=titles,
             progress=bar,
         )
-    tell_unknown(best.unknown, "user", None if asked is None else len(asked))
-    write_table(best.to_frame("pyarrow"), output, form, as_json, str(best))
+    tell_unknown(best.unknown, "user", asked)
+    to.write(best.to_frame("pyarrow"), str(best))
 
 
 def _take_in(model: Recommender, source: str, delimiter: str | None, header: bool | None) -> list[Any]:
@@ -93,18 +99,18 @@ def _take_in(model: Recommender, source: str, delimiter: str | None, header: boo
     columns = read_table(
         source_of(source), wanted, delimiter=delimiter, header=header, optional=frozenset({"user"}), kinds=kinds(model)
     )
-    visitor = _visitor(model)
-    users = columns.get("user", [visitor] * len(columns["item"]))
-    ratings = Ratings.from_arrays(users, columns["item"], columns["rating"], scores=model.classes_)
+    items = columns["item"]
+    tell_unknown(unrated(items, model), "item", items)
+    users = columns["user"] if "user" in columns else [_visitor(model)] * len(items)
+    ratings = Ratings.from_arrays(users, items, columns["rating"], scores=model.classes_)
     model.fold_in(ratings)
     return list(ratings.users)
 
 
 def _visitor(model: Recommender) -> int | str:
     """An id that nobody has."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if model.users_.arrow.type == pa.int64():
-        return int(pc.max(model.users_.arrow).as_py()) + 1
-    return next(name for n in range(1, 10**9) if (name := f"{VISITOR} {n}" if n > 1 else VISITOR) not in model.users_)
+    taken = set(model.users_)
+    if isinstance(model.users_[0], int):
+        return next(n for n in itertools.count() if n not in taken)
+    names = itertools.chain([VISITOR], (f"{VISITOR} {n}" for n in itertools.count(2)))
+    return next(name for name in names if name not in taken)

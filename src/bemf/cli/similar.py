@@ -6,7 +6,7 @@ import click
 
 from bemf.cli.ids import as_ids_of, tell_unknown
 from bemf.cli.options import as_json, read_model, threads, titles
-from bemf.cli.output import table_output, write_table
+from bemf.cli.output import Destination, table_output
 
 
 @click.command("similar", short_help="Items that are like others.")
@@ -28,7 +28,9 @@ def command(
     threads: int | None,
 ) -> None:
     """Find the items most like each of ITEMS, by what MODEL learned of them."""
+    to = Destination.of(output, form, as_json)
     made = read_model(model, threads)
-    found = made.similar_items(as_ids_of(made.items_, items), n, titles=titles)
-    tell_unknown(found.unknown, "item", len(items))
-    write_table(found.to_frame("pyarrow"), output, form, as_json, str(found))
+    asked = as_ids_of(made.items_, items)
+    found = made.similar_items(asked, n, titles=titles)
+    tell_unknown(found.unknown, "item", asked)
+    to.write(found.to_frame("pyarrow"), str(found))

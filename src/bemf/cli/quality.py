@@ -17,7 +17,15 @@ FEWEST = 20  # predictions of which an error is shown to people
 def quality(truth: Ratings, forecast: Forecast) -> dict[str, Any]:
     """Errors, probabilities and reliabilities, and error and coverage by threshold; some pairs must be known."""
     from bemf import metrics
+    from bemf.forecast import PointForecast
 
+    if isinstance(forecast, PointForecast):  # of which there is less to say
+        return {
+            "ratings": len(truth),
+            "known": float(forecast.known.mean()),
+            "mae": metrics.mae(truth, forecast),
+            "rmse": metrics.rmse(truth, forecast),
+        }
     curve = metrics.by_threshold(truth, forecast, thresholds=THRESHOLDS)
     return {
         "ratings": len(truth),
@@ -40,6 +48,12 @@ def quality(truth: Ratings, forecast: Forecast) -> dict[str, Any]:
 
 def in_words(facts: dict[str, Any]) -> dict[str, str]:
     """The facts that `quality` found, as lines for people."""
+    if "rmse" in facts:
+        return {
+            "ratings": f"{facts['ratings']:,}",
+            "error": f"MAE {facts['mae']:.3f}, RMSE {facts['rmse']:.3f}",
+            "known pairs": f"{facts['known']:.1%}",
+        }
     return {
         "ratings": f"{facts['ratings']:,}",
         "error": f"MAE {facts['mae']:.3f} (by median {facts['mae_of_median']:.3f}), "
@@ -59,7 +73,7 @@ def told(facts: dict[str, Any]) -> str:
 
 def worth_showing(facts: dict[str, Any]) -> list[dict[str, float]]:
     """The thresholds with so many predictions left that their error says something."""
-    return [row for row in facts["by_threshold"] if row["coverage"] * facts["ratings"] >= FEWEST]
+    return [row for row in facts.get("by_threshold", []) if row["coverage"] * facts["ratings"] >= FEWEST]
 
 
 def threshold_table(facts: dict[str, Any]) -> str:

@@ -28,7 +28,9 @@ VISITOR = "you"
 @click.option("-n", type=click.IntRange(min=1), default=10, show_default=True, help="How many for each user.")
 @like
 @click.option(
-    "--by", type=click.Choice(["p_like", "mean"]), default="p_like", show_default=True, help="What to order by."
+    "--by",
+    type=click.Choice(["p_like", "mean"]),
+    help="What to order by: the probability of liking, where the model gives it, or the expected rating.",
 )
 @click.option("--min-reliability", type=Share(), default=0.0, help="Leave out what is less sure.")
 @click.option("--items", type=click.Path(), metavar="FILE", help="A file with a column of items: the candidates.")

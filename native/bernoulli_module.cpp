@@ -79,10 +79,7 @@ nb::tuple bernoulli_sweep(const std::string& isa, int solver, int activation, bo
     require(n_columns >= (shared.biased ? 2u : 1u) && n_columns <= 65, "from 1 to 64 factors, and a bias");
     check_blocks(self, widths, n_columns, exact);
     check_blocks(other, widths, n_columns, exact);
-    require(indptr.shape(0) == n_rows + 1, "indptr must have one entry more than there are rows");
-    require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(indices.shape(0)) &&
-                indices.shape(0) == scores.shape(0),
-            "indptr must go from 0 to the number of indices, which is that of scores");
+    check_sweep(indptr, indices, scores, n_rows);
     shared.indptr = indptr.data();
     shared.indices = indices.data();
     shared.scores = scores.data();

@@ -1,6 +1,9 @@
 // The kernels of one instruction set, chosen by the build: BEMF_ISA_NAMESPACE and BEMF_BYTES, the width
 // of its vectors.
 #include "bernoulli.hpp"
+#include "gaussian.hpp"
+#include "simplex.hpp"
+#include "svdpp.hpp"
 
 namespace BEMF_ISA_NAMESPACE {
 namespace {
@@ -100,6 +103,66 @@ void rate(const Candidates& c, const void* user, int64_t first, int64_t last, vo
     (exact ? rate_as<double> : rate_as<float>)(c, user, first, last, worths, reliabilities);
 }
 
+// The kernels for rows of so many vectors: of one or two, which are common, or as many as it may be.
+template <template <class, int, int> class Kernels, class T, int W, class Do> void by_vectors(int n_columns, Do what) {
+    if (n_columns == W) what(Kernels<T, W, 1>{});
+    else if (n_columns == 2 * W) what(Kernels<T, W, 2>{});
+    else what(Kernels<T, W, 0>{});
+}
+
+template <template <class, int, int> class Kernels, class T, int W, class Do>
+void by_row_lanes(int n_columns, int width, Do what) {
+    if constexpr (W > 16 / sizeof(T)) {
+        if (width < W) return by_row_lanes<Kernels, T, W / 2>(n_columns, width, what);
+    }
+    by_vectors<Kernels, T, W>(n_columns, what);
+}
+
+template <template <class, int, int> class Kernels, class Do>
+void by_row(int n_columns, int width, bool exact, Do what) {
+    exact ? by_row_lanes<Kernels, double, most_lanes<double>>(n_columns, width, what)
+          : by_row_lanes<Kernels, float, most_lanes<float>>(n_columns, width, what);
+}
+
+// The widest vector that one row fills, or the machine's.
+int point_lanes(int n_columns, bool exact) {
+    int width = exact ? most_lanes<double> : most_lanes<float>;
+    while (width > (exact ? 2 : 4) && width / 2 >= n_columns) width /= 2;
+    return width;
+}
+
+void point_rows(const bemf::PointSweep& s, int64_t first, int64_t last, bemf::Totals& totals, int width, bool exact) {
+    by_row<Gaussian>(s.n_columns, width, exact, [&](auto kernel) { kernel.rows(s, first, last, totals); });
+}
+
+void point_pairs(const bemf::PointPairs& p, int64_t first, int64_t last, int width, bool exact) {
+    by_row<Gaussian>(p.n_columns, width, exact, [&](auto kernel) { kernel.pairs(p, first, last); });
+}
+
+void svdpp_users(const bemf::SvdppSweep& s, int64_t first, int64_t last, bemf::Totals& totals, int width, bool exact) {
+    by_row<Svdpp>(s.n_columns, width, exact, [&](auto kernel) { kernel.users(s, first, last, totals); });
+}
+
+template <class T, int W, class Do> void by_score_lanes(int width, Do what) {
+    if constexpr (W > 16 / sizeof(T)) {
+        if (width < W) return by_score_lanes<T, W / 2>(width, what);
+    }
+    what(Simplex<T, W>{});
+}
+
+template <class Do> void by_scores(int width, bool exact, Do what) {
+    exact ? by_score_lanes<double, most_lanes<double>>(width, what) : by_score_lanes<float, most_lanes<float>>(width, what);
+}
+
+void simplex_rows(const bemf::SimplexSweep& s, int64_t first, int64_t last, void* room, bemf::Totals& totals, int width,
+                  bool exact) {
+    by_scores(width, exact, [&](auto kernel) { kernel.rows(s, first, last, room, totals); });
+}
+
+void simplex_pairs(const bemf::SimplexPairs& p, int64_t first, int64_t last, int width, bool exact) {
+    by_scores(width, exact, [&](auto kernel) { kernel.pairs(p, first, last); });
+}
+
 void normalize_pairs(void* probabilities, int n_scores, int64_t from, int64_t to, bool exact) {
     exact ? normalize(static_cast<double*>(probabilities), n_scores, from, to)
           : normalize(static_cast<float*>(probabilities), n_scores, from, to);
@@ -113,9 +176,18 @@ void normalize_pairs(void* probabilities, int n_scores, int64_t from, int64_t to
 
 namespace bemf {
 namespace BEMF_ISA_NAMESPACE {
-extern const InstructionSet instruction_set = {BEMF_QUOTED(BEMF_ISA_NAMESPACE), ::BEMF_ISA_NAMESPACE::lanes,
-                                               ::BEMF_ISA_NAMESPACE::bernoulli, ::BEMF_ISA_NAMESPACE::forecast,
-                                               ::BEMF_ISA_NAMESPACE::group_size, ::BEMF_ISA_NAMESPACE::rate,
+extern const InstructionSet instruction_set = {BEMF_QUOTED(BEMF_ISA_NAMESPACE),
+                                               ::BEMF_ISA_NAMESPACE::lanes,
+                                               ::BEMF_ISA_NAMESPACE::bernoulli,
+                                               ::BEMF_ISA_NAMESPACE::forecast,
+                                               ::BEMF_ISA_NAMESPACE::group_size,
+                                               ::BEMF_ISA_NAMESPACE::rate,
+                                               ::BEMF_ISA_NAMESPACE::point_lanes,
+                                               ::BEMF_ISA_NAMESPACE::point_rows,
+                                               ::BEMF_ISA_NAMESPACE::point_pairs,
+                                               ::BEMF_ISA_NAMESPACE::svdpp_users,
+                                               ::BEMF_ISA_NAMESPACE::simplex_rows,
+                                               ::BEMF_ISA_NAMESPACE::simplex_pairs,
                                                ::BEMF_ISA_NAMESPACE::normalize_pairs};
 }
 }  // namespace bemf

@@ -74,6 +74,84 @@ struct BernoulliKernels {
     int64_t sums_size;  // numbers, not bytes
 };
 
+enum class PointSolver : int { look, descent, multiplication };
+
+// One half-sweep of a factorization that predicts points. Rows have `n_columns`, whole vectors.
+struct PointSweep {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const uint8_t* scores;
+    void* self;
+    const void* other;
+    const void* targets;  // [score]: what is to be predicted
+    const void* rates;    // [column]: the learning rate, 0 for columns that stay as they are
+    int n_columns;
+    bool measured;
+    PointSolver solver;
+    double regularization;
+};
+
+struct PointPairs {
+    const int32_t* users;  // out of range (-1: unknown): NaN
+    const int32_t* items;
+    const void* user_factors;
+    const void* item_factors;
+    void* predictions;
+    int64_t n_users;
+    int64_t n_items;
+    int n_columns;
+};
+
+// SVD++: a pass over the users, one after the other, that moves the rows of both sides.
+struct SvdppSweep {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const uint8_t* scores;
+    void* users;
+    void* items;
+    void* implicit;
+    void* sums;           // of the implicit rows of each user; if given, these are all that is asked for
+    const void* targets;  // [score]
+    const void* user_rates;  // [column], each
+    const void* item_rates;
+    const void* implicit_rates;
+    int n_columns;
+    bool moves_implicit;
+    double regularization;
+};
+
+// A half-sweep of a factorization whose D products make one distribution. Rows are [column][score].
+struct SimplexSweep {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const uint8_t* scores;
+    void* self;
+    const void* other;
+    int n_columns;
+    int n_scores;
+    int padded_scores;
+    bool dirichlet;  // or softmax
+    bool moves;
+    double learning_rate;
+    double regularization;
+    double log_hit;  // of the distributions that ratings stand for, under Dirichlet: the rating's share,
+    double log_miss;  // and any other's
+};
+
+struct SimplexPairs {
+    const int32_t* users;  // out of range (-1: unknown): NaN
+    const int32_t* items;
+    const void* user_factors;
+    const void* item_factors;
+    void* probabilities;  // [pair][score]
+    int64_t n_users;
+    int64_t n_items;
+    int n_columns;
+    int n_scores;
+    int padded_scores;
+    bool dirichlet;
+};
+
 struct InstructionSet {
     const char* name;
     int (*lanes)(int n_scores, bool exact);  // of the first block of so many scores; exact: float64
@@ -83,6 +161,12 @@ struct InstructionSet {
     // What a user would think of some groups' candidates: their expected worth and largest probability.
     void (*bernoulli_rate)(const Candidates&, const void* user, int64_t first_group, int64_t last_group, void* worth,
                            void* reliability, bool exact);
+    int (*point_lanes)(int n_columns, bool exact);  // of the vectors that rows of so many columns are padded to
+    void (*point_rows)(const PointSweep&, int64_t first, int64_t last, Totals&, int lanes, bool exact);
+    void (*point_pairs)(const PointPairs&, int64_t first, int64_t last, int lanes, bool exact);
+    void (*svdpp_users)(const SvdppSweep&, int64_t first, int64_t last, Totals&, int lanes, bool exact);
+    void (*simplex_rows)(const SimplexSweep&, int64_t first, int64_t last, void* room, Totals&, int lanes, bool exact);
+    void (*simplex_pairs)(const SimplexPairs&, int64_t first, int64_t last, int lanes, bool exact);
     void (*normalize)(void* probabilities, int n_scores, int64_t first, int64_t last, bool exact);
 };
 

@@ -118,4 +118,6 @@ NB_MODULE(_native, m) {
           "Refuses rows that would lead a kernel out of its arrays.");
     m.def("group", &grouped, "keys"_a, "n_keys"_a, "A stable counting sort: (indptr, order).");
     add_bernoulli(m);
+    add_gaussian(m);
+    add_simplex(m);
 }

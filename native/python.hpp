@@ -39,6 +39,15 @@ inline bool is_exact(const nb::dlpack::dtype& type) {
     return false;
 }
 
+// The rows of a half-sweep, as far as it can be seen without going through them.
+inline void check_sweep(const Array<const int64_t, 1>& indptr, const Array<const int32_t, 1>& indices,
+                        const Array<const uint8_t, 1>& scores, size_t n_rows) {
+    require(indptr.shape(0) == n_rows + 1, "indptr must have one entry more than there are rows");
+    require(indptr.data()[0] == 0 && indptr.data()[n_rows] == int64_t(indices.shape(0)) &&
+                indices.shape(0) == scores.shape(0),
+            "indptr must go from 0 to the number of indices, which is that of scores");
+}
+
 // Lets Python see Ctrl-C and tells it how far the work is; keeps what Python raised until the work ends.
 class Tick {
   public:
@@ -62,5 +71,7 @@ class Tick {
 };
 
 void add_bernoulli(nb::module_& m);
+void add_gaussian(nb::module_& m);
+void add_simplex(nb::module_& m);
 
 }  // namespace bemf

@@ -35,11 +35,11 @@ struct Plan {
     std::vector<LongRow> long_rows;
     int64_t n_pieces = 0;
 
-    Plan(const int64_t* indptr, int64_t n_rows) {
+    Plan(const int64_t* indptr, int64_t n_rows, int64_t longest = piece_ratings) {
         int64_t first = 0;
         for (int64_t row = 0; row < n_rows; ++row) {
             const int64_t length = indptr[row + 1] - indptr[row];
-            if (length > piece_ratings) {
+            if (length > longest) {
                 if (first < row) tasks.push_back({first, row, -1, -1});
                 cut(indptr, row);
                 first = row + 1;

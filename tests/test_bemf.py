@@ -199,7 +199,7 @@ def test_engines_start_from_the_same_factors_and_end_near_each_other() -> None:
     ],
 )
 def test_the_solver_follows_from_what_is_given(given: dict[str, Any], kernel: str) -> None:
-    assert [step.kernel for step in bemf.BeMF(**given).steps()] == [kernel, kernel]
+    assert [step.kernel for step in bemf.BeMF(**given).steps({})] == [kernel, kernel]
 
 
 @pytest.mark.parametrize(

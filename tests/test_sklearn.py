@@ -32,7 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 import bemf
 from bemf import metrics
 
-NAMES = ["accuracy", "brier", "coverage", "log_loss", "mae", "rmse"]
+NAMES = ["accuracy", "brier", "coverage", "log_loss", "mae", "r2", "rmse"]
+GAINS = ("accuracy", "coverage", "r2")
 WHOLE, HALVES = np.arange(1.0, 6.0), np.arange(0.5, 3.0, 0.5)
 FOLDS = KFold(3, shuffle=True, random_state=0)
 
@@ -262,7 +263,7 @@ def test_scorers_are_the_metrics_and_more_is_better(name: str, scale: Any, ids: 
     fitted = model().fit(X[:200], y[:200])
     X[-3:, 0] = "nobody" if ids == "strings" else -1
     value = getattr(metrics, name)(y, fitted.forecast(X, unknown="nan" if name == "coverage" else "prior"))
-    assert metrics.scorer(name)(fitted, X, y) == (value if name in ("accuracy", "coverage") else -value)
+    assert metrics.scorer(name)(fitted, X, y) == (value if name in GAINS else -value)
     assert value > 0
 
 

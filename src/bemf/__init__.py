@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     )
     from bemf.forecast import Forecast
     from bemf.models.bemf import BeMF
+    from bemf.models.pmf import NMF, PMF, BiasedMF
+    from bemf.models.simplex import DirMF, ResBeMF
+    from bemf.models.svdpp import SVDpp
     from bemf.persistence import load
     from bemf.progress import Iteration
     from bemf.ratings import Ratings
@@ -32,17 +35,23 @@ _HOME = {
     "Activation": "bemf.activations",
     "BeMF": "bemf.models.bemf",
     "BemfError": "bemf.errors",
+    "BiasedMF": "bemf.models.pmf",
     "DataError": "bemf.errors",
+    "DirMF": "bemf.models.simplex",
     "DivergenceError": "bemf.errors",
     "EngineError": "bemf.errors",
     "Forecast": "bemf.forecast",
     "Iteration": "bemf.progress",
     "MissingExtraError": "bemf.errors",
     "ModelFileError": "bemf.errors",
+    "NMF": "bemf.models.pmf",
     "NotFittedError": "bemf.errors",
+    "PMF": "bemf.models.pmf",
     "ParameterError": "bemf.errors",
     "Ratings": "bemf.ratings",
     "Recommendations": "bemf.recommendations",
+    "ResBeMF": "bemf.models.simplex",
+    "SVDpp": "bemf.models.svdpp",
     "Similar": "bemf.recommendations",
     "Vocabulary": "bemf.vocabulary",
     "datasets": "bemf.datasets",
@@ -51,21 +60,27 @@ _HOME = {
     "plots": "bemf.plots",
 }
 
-__all__ = [
+__all__ = [  # noqa: RUF022 - in the order of sorted()
     "Activation",
     "BeMF",
     "BemfError",
+    "BiasedMF",
     "DataError",
+    "DirMF",
     "DivergenceError",
     "EngineError",
     "Forecast",
     "Iteration",
     "MissingExtraError",
     "ModelFileError",
+    "NMF",
     "NotFittedError",
+    "PMF",
     "ParameterError",
     "Ratings",
     "Recommendations",
+    "ResBeMF",
+    "SVDpp",
     "Similar",
     "Vocabulary",
     "__version__",

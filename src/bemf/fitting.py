@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from bemf.progress import Callback, Iteration, Progress
 from bemf.ratings import Ratings
 
 if TYPE_CHECKING:
-    from bemf.recommender import Recommender
+    from bemf.factorization import Factorization
 
 BETWEEN_REPORTS = 0.05  # seconds
 RUNAWAY = 10  # times its first value: no fit that goes anywhere has so bad an objective
@@ -56,10 +56,12 @@ class Validation:
             raise ParameterError("no rating of the validation part has a user, an item and a score known to training")
         return cls(training, users[known], items[known], score[known].astype(np.uint8), patience)
 
-    def log_loss(self, run: Run, model: Recommender) -> float:
-        """Of the factors as they are now."""
-        phi = run.forecast(f"{model.family}.forecast", self.users, self.items, model.forecast_parameters())
-        hit = np.take_along_axis(phi, self.score_index[:, None].astype(np.intp), axis=1)
+    def loss(self, run: Run, model: Factorization) -> float:
+        """Of the factors as they are now: the log-loss of probabilities, the squared error of points."""
+        answer = run.forecast(f"{model.family}.forecast", self.users, self.items, model.forecast_parameters())
+        if answer.ndim == 1:
+            return float(np.mean((answer - self.training.scores[self.score_index]) ** 2))
+        hit = np.take_along_axis(answer, self.score_index[:, None].astype(np.intp), axis=1)
         return float(-np.mean(np.log(np.maximum(hit, 1e-15), dtype=np.float64)))
 
 
@@ -68,13 +70,14 @@ class Fit:
 
     def __init__(
         self,
-        model: Recommender,
+        model: Factorization,
         run: Run,
+        facts: dict[str, NDArray[Any]],
         validation: Validation | None,
         callbacks: Sequence[Callback],
         progress: Progress | None,
     ) -> None:
-        self._model, self._run, self._validation = model, run, validation
+        self._model, self._run, self._facts, self._validation = model, run, facts, validation
         self._callbacks, self._progress = callbacks, progress
         self._total = model.iterations()
         self._best: State | None = None
@@ -89,13 +92,13 @@ class Fit:
         self.objectives = list(before[:-1])  # its last is measured again by the first sweep
         self._first = len(self.objectives)
         for _ in range(self._total):
-            steps = list(self._model.steps())
+            steps = list(self._model.steps(self._facts))
             totals = [self._step(step, place / len(steps), 1 / len(steps)) for place, step in enumerate(steps)]
             self._note(self._model.objective(totals))
             self.n_done += 1
             if self._validated() or self._called_back():
                 break
-        self._note(self._model.objective([self._run.step(look) for look in self._model.looks()]))
+        self._note(self._model.objective([self._run.step(look) for look in self._model.looks(self._facts)]))
         if self._progress:
             self._progress(1.0)
 
@@ -133,7 +136,7 @@ class Fit:
         """Measures the validation part; whether it has not got better for too long."""
         if self._validation is None:
             return False
-        self.validations.append(self._validation.log_loss(self._run, self._model))
+        self.validations.append(self._validation.loss(self._run, self._model))
         best = int(np.argmin(self.validations))
         if best == len(self.validations) - 1:
             self._best = {name: np.array(block) for name, block in self._run.fetch().items()}

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bemf.engines import Engine, Side, State, engine
+from bemf.engines import Block, Engine, Side, State, engine
 from bemf.rows import Rows, arranged, kept_of_repeats, only, transposed, with_rows
 from bemf.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from bemf.factorization import Factorization
     from bemf.ratings import Ratings
-    from bemf.recommender import Recommender
 
 ENOUGH = 1e-6  # growth of the objective in a step, as a share of it, at which rows are learned
-BLOCKS: dict[Side, str] = {"user": "U", "item": "V"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class OneSide:
     by_item: Rows
 
 
-def fold_in(model: Recommender, new: Ratings) -> None:
+def fold_in(model: Factorization, new: Ratings) -> None:
     """See `Recommender.fold_in`. Until the end the model is what it was."""
     fold = Fold(model, new)
     fold.learn_users()
@@ -42,10 +41,11 @@ def fold_in(model: Recommender, new: Ratings) -> None:
 class Fold:
     """Growing copies of what a model knows; `changed` are the users whose rows are learned anew."""
 
-    def __init__(self, model: Recommender, new: Ratings) -> None:
+    def __init__(self, model: Factorization, new: Ratings) -> None:
         self._model = model
         self._engine: Engine = engine(model.engine, model.n_threads)
         self._state: State = dict(model.state_)
+        self._facts = {name: np.asarray(block) for name, block in model.state_.items() if name not in model.block_sides}
         self._users, user = _indexed(model.users_, new.users, new.user_index)
         self._items, item = _indexed(model.items_, new.items, new.item_index)
         self._user_counts = _padded(model.user_counts_, len(self._users))
@@ -53,9 +53,9 @@ class Fold:
         self._changed, local = np.unique(user, return_inverse=True)
         self._theirs = self._whole_rows(local.astype(np.int32), item, new.score_index)
         self.has_new_items = bool((self._item_counts[item] == 0).any())
-        self._grow("U", len(self._users))
+        self._grow("user", len(self._users))
         if self.has_new_items:
-            self._grow("V", len(self._items))
+            self._grow("item", len(self._items))
 
     def learn_users(self) -> None:
         """From their ratings of items that are known by now."""
@@ -94,31 +94,43 @@ class Fold:
         kept = kept_of_repeats(rows, order, self._users, self._items, "first")
         return rows if kept is None else only(rows, kept)
 
-    def _grow(self, name: str, n_rows: int) -> None:
+    def _empty(self, like: Block, n_rows: int) -> Block:
+        shape = (len(like), n_rows, like[0].shape[1])
+        return self._engine.zeros(self._model.family, shape, self._model.dtype)
+
+    def _blocks(self, side: Side) -> list[str]:
+        return [name for name, whose in self._model.block_sides.items() if whose == side]
+
+    def _grow(self, side: Side, n_rows: int) -> None:
         """Room for more rows, in a copy."""
-        before = self._state[name]
-        after = self._model.empty_block(self._engine, n_rows, before[0].shape[1])
-        for score, rows in enumerate(before):
-            after[score][: len(rows)] = rows
-        self._state[name] = after
+        for name in self._blocks(side):
+            before = self._state[name]
+            after = self._empty(before, n_rows)
+            for score, rows in enumerate(before):
+                after[score][: len(rows)] = rows
+            self._state[name] = after
 
     def _learn(self, side: Side, where: NDArray[np.integer[Any]], rows: Rows, n_others: int) -> None:
         """Puts rows learned from these ratings in their places."""
-        model, mine = self._model, BLOCKS[side]
-        learned = model.empty_block(self._engine, len(where), self._state[mine][0].shape[1])
-        model.draw({"U": [], "V": [], mine: list(learned)}, np.random.default_rng(model.random_state))
+        model = self._model
+        mine = {name: self._empty(self._state[name], len(where)) for name in self._blocks(side)}
+        model.draw({"U": [], "V": []} | {name: list(block) for name, block in mine.items()}, self._rng())
         nothing = Rows(np.zeros(n_others + 1, dtype=np.int64), rows.indices[:0], rows.score_index[:0])
         ratings = OneSide(rows, nothing) if side == "user" else OneSide(nothing, rows)
-        with closing(self._engine.place(model.family, self._state | {mine: learned}, ratings)) as run:
+        with closing(self._engine.place(model.family, self._state | mine, ratings)) as run:
             before = np.nan
-            for step in model.fold_steps(side):
+            for step in model.fold_steps(side, self._facts):
                 objective = model.side_objective(side, run.step(step))
                 if abs(objective - before) <= ENOUGH * abs(objective):
                     break
                 before = objective
-            learned = run.fetch()[mine]
-        for mine_of_score, rows_of_score in zip(self._state[mine], learned, strict=True):
-            mine_of_score[where] = rows_of_score
+            learned = run.fetch()
+        for name in mine:
+            for whole, rows_of_score in zip(self._state[name], learned[name], strict=True):
+                whole[where] = rows_of_score
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._model.random_state)
 
 
 def _indexed(known: Vocabulary, given: Vocabulary, index: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32]]:

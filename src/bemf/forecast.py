@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class Forecast:
         has the least absolute error, the mean the least squared error.
     min_reliability : float
         Predictions of a lower reliability are withheld (NaN).
+    trust : array, or None
+        How reliable the predictions are, if somebody knows it otherwise than from the probabilities.
     """
 
     users: pa.Array
@@ -58,6 +60,9 @@ class Forecast:
     known: NDArray[np.bool_]
     point: Point = "mode"
     min_reliability: float = 0.0
+    trust: NDArray[np.float64] | None = None
+
+    _by_pair: ClassVar[tuple[str, ...]] = ("probabilities", "known", "trust")
 
     def __post_init__(self) -> None:
         if self.point not in POINTS:
@@ -73,7 +78,7 @@ class Forecast:
         """The first rows as a table."""
         columns = self._first_rows()
         columns["reliability"] = [f"{one:.2f}" for one in columns["reliability"]]
-        return table(columns, self._n_more)
+        return table(columns, len(self) - SHOWN)
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
@@ -81,13 +86,14 @@ class Forecast:
 
         columns = self._first_rows()
         columns["reliability"] = [html.share(one) for one in columns["reliability"]]
-        shown = html.table(columns, ["prediction", "reliability"])
-        return html.card(f"Forecast: {self._summary()}", shown, html.more(self._n_more))
+        shown = html.table(columns, ["prediction", "reliability"], len(self) - SHOWN)
+        return html.card(f"Forecast: {self._summary()}", shown)
 
     def _summary(self) -> str:
         shown = int(np.count_nonzero(~np.isnan(self.prediction)))
         at_least = f" with reliability ≥ {self.min_reliability:g}" if self.min_reliability else ""
-        return f"{len(self):,} pairs, {shown:,} predicted by {self.point}{at_least}"
+        by = f" by {self.point}" if not isinstance(self, PointForecast) else ""
+        return f"{len(self):,} pairs, {shown:,} predicted{by}{at_least}"
 
     def _first_rows(self) -> dict[str, list[Any]]:
         n = min(len(self), SHOWN)
@@ -102,30 +108,31 @@ class Forecast:
             "reliability": self.reliability[:n].tolist(),
         }
 
-    @property
-    def _n_more(self) -> int:
-        """How many rows there are beyond the first."""
-        return max(len(self) - SHOWN, 0)
-
     @cached_property
     def _mode(self) -> NDArray[np.uint8]:
         return _first_largest(self.probabilities)
 
     @cached_property
     def reliability(self) -> NDArray[np.float64]:
-        """ρ: the probability of the most likely score; 0 where the pair is not known."""
+        """ρ: the probability of the most likely score, unless there is a `trust`; 0 where the pair is not known."""
+        if self.trust is not None:
+            return np.nan_to_num(self.trust, nan=0.0)
         largest = np.take_along_axis(self.probabilities, self._mode[:, None].astype(np.intp), axis=1)[:, 0]
         return np.nan_to_num(largest.astype(np.float64), nan=0.0)
 
     @cached_property
     def prediction(self) -> NDArray[np.float64]:
         """R̂: the predicted rating; NaN where the pair is not known or its reliability too low."""
+        value = self._value
+        return np.where(~np.isnan(value) & (self.reliability >= self.min_reliability), value, np.nan)
+
+    @property
+    def _value(self) -> NDArray[np.float64]:
         if self.point == "mean":
             value = self.probabilities @ self.scores
         else:
             value = self.scores[self._mode if self.point == "mode" else _median(self.probabilities)]
-        answered = ~np.isnan(self.probabilities[:, 0]) & (self.reliability >= self.min_reliability)
-        return np.where(answered, value, np.nan)
+        return np.where(np.isnan(self.probabilities[:, 0]), np.nan, value)
 
     def at_least(self, min_reliability: float) -> Forecast:
         """The same forecast with predictions below a reliability withheld: the paper's threshold ϑ."""
@@ -140,7 +147,9 @@ class Forecast:
         import pyarrow as pa
 
         users, items = (ids.take(pa.array(rows)) for ids in (self.users, self.items))
-        return replace(self, users=users, items=items, probabilities=self.probabilities[rows], known=self.known[rows])
+        arrays = {name: getattr(self, name) for name in self._by_pair}
+        chosen = {name: array[rows] for name, array in arrays.items() if array is not None}
+        return replace(self, users=users, items=items, **chosen)
 
     def p_like(self, like: float) -> NDArray[np.float64]:
         """The probability of a rating of at least `like`; NaN where the pair is not known."""
@@ -167,6 +176,59 @@ class Forecast:
         if probabilities:
             columns |= {f"p_{score:g}": self.probabilities[:, d] for d, score in enumerate(self.scores)}
         return to_frame(columns, kind)
+
+
+@dataclass(frozen=True, eq=False)
+class PointForecast(Forecast):
+    """A forecast of one number for each pair, of a model that gives no probabilities: these are NaN.
+
+    Attributes
+    ----------
+    points : array
+        The predictions; NaN where the pair is not known.
+
+    >>> import pyarrow as pa
+    >>> pairs = pa.array([1, 1]), pa.array([7, 8])
+    >>> PointForecast.of(*pairs, np.array([3.6, np.nan]), np.array([3.0, 4.0]), np.array([True, False])).prediction
+    array([3.6, nan])
+    """
+
+    points: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    _by_pair: ClassVar[tuple[str, ...]] = (*Forecast._by_pair, "points")
+
+    @classmethod
+    def of(
+        cls,
+        users: pa.Array,
+        items: pa.Array,
+        points: NDArray[Any],
+        scores: NDArray[np.float64],
+        known: NDArray[np.bool_],
+        trust: NDArray[np.float64] | None = None,
+    ) -> Self:
+        """Points as they are."""
+        nothing = np.broadcast_to(np.nan, (len(points), len(scores)))
+        return cls(users, items, nothing, scores, known, trust=trust, points=points.astype(np.float64))
+
+    @cached_property
+    def reliability(self) -> NDArray[np.float64]:
+        """As somebody else knows it; else NaN, and 0 where the pair is not known."""
+        return super().reliability if self.trust is not None else np.where(self.known, np.nan, 0.0)
+
+    @cached_property
+    def prediction(self) -> NDArray[np.float64]:
+        if self.trust is None:
+            return self.points
+        return np.where(self.reliability >= self.min_reliability, self.points, np.nan)
+
+    def at_least(self, min_reliability: float) -> Forecast:
+        if self.trust is None and min_reliability > 0:
+            raise ParameterError("these predictions have no reliability; give their model one: bemf.Reliable(model)")
+        return super().at_least(min_reliability)
+
+    def by(self, point: Point) -> Forecast:
+        raise ParameterError(f"these are points, not probabilities, which alone have a {point}")
 
 
 def _first_largest(probabilities: NDArray[Any]) -> NDArray[np.uint8]:

@@ -50,15 +50,6 @@ def note(words: str) -> Html:
     return Html(f'<div style="{QUIET}">{escape(words)}</div>')
 
 
-def more(n: int) -> Html:
-    """How many rows are not shown, if any.
-
-    >>> more(0), "1,200" in more(1200)
-    ('', True)
-    """
-    return note(f"… {n:,} more") if n else Html("")
-
-
 def facts(named: Mapping[str, Any]) -> Html:
     """Names and what they stand for, one a line.
 
@@ -73,8 +64,8 @@ def facts(named: Mapping[str, Any]) -> Html:
     return _table(_rows(rows))
 
 
-def table(columns: Mapping[str, Sequence[Any]], numbers: Sequence[str] = ()) -> Html:
-    """Columns by name; those of numbers are flush right.
+def table(columns: Mapping[str, Sequence[Any]], numbers: Sequence[str] = (), n_more: int = 0) -> Html:
+    """Columns by name, those of numbers flush right, and how many rows are not shown.
 
     >>> table({"user": ["<ann>"]}).count("&lt;ann&gt;")
     1
@@ -85,7 +76,8 @@ def table(columns: Mapping[str, Sequence[Any]], numbers: Sequence[str] = ()) -> 
         "".join(f'<td style="{style[name]}">{text(cell)}</td>' for name, cell in zip(columns, row, strict=True))
         for row in zip(*columns.values(), strict=True)
     )
-    return _table(f"<thead><tr>{head}</tr></thead>" + _rows(rows))
+    more = note(f"… {n_more:,} more") if n_more > 0 else ""
+    return Html(_table(f"<thead><tr>{head}</tr></thead>" + _rows(rows)) + more)
 
 
 def share(part: float) -> Html:

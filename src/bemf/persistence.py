@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,11 @@ from numpy.typing import NDArray
 from bemf import _native
 from bemf.errors import ModelFileError, ParameterError
 from bemf.models import MODELS, model_class
+from bemf.recommender import Recommender, Sizes
 from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from bemf.recommender import Recommender
-
 FORMAT = 1
-MOST_COLUMNS = 65  # 64 factors and a bias, as the kernels have room for
 LARGEST_HEADER = 100_000_000  # as safetensors itself has it
 NO_CHECKSUM = "0" * 64
 VOCABULARIES = {"users": "user", "items": "item"}
@@ -102,9 +99,9 @@ def _metadata(model: Recommender) -> dict[str, str]:
 def _plain_parameters(model: Recommender) -> dict[str, Any]:
     """The hyperparameters as JSON can hold them; an object, such as an activation of one's own, it cannot."""
     parameters = model.get_params()
-    for name in ("engine", "activation"):
+    for name in {"engine", "activation"} & set(parameters):
         parameters[name] = getattr(parameters[name], "name", parameters[name])
-    if parameters["activation"] == "custom":
+    if parameters.get("activation") == "custom":
         raise ParameterError("a model with an activation of your own cannot be saved: files hold no code")
     return parameters
 
@@ -129,7 +126,7 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
     for fact in FACTS:
         setattr(model, fact, tensors[f"fact.{fact}"])
     state = {key.removeprefix("state."): value for key, value in tensors.items() if key.startswith("state.")}
-    model.state_ = dict(state)
+    model.set_state(dict(state))
     rated = [tensors[f"rated.{name}"] for name in RATED if f"rated.{name}" in tensors]
     model.rated_ = Rows(*rated) if rated else None
     history = json.loads(metadata["history"])
@@ -143,27 +140,21 @@ def _rebuilt(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> Reco
 
 def _check_shapes(model: Recommender, state: dict[str, NDArray[Any]]) -> None:
     """Refuses arrays that do not fit each other, however good their checksum: the kernels trust them."""
-    n_scores, n_users, n_items = len(model.classes_), len(model.users_), len(model.items_)
-    columns = state["U"].shape[-1]
-    for name, n_rows in (("U", n_users), ("V", n_items)):
-        if state[name].shape != (n_scores, n_rows, columns) or not 0 < columns <= MOST_COLUMNS:
-            raise ValueError(f"{name} has shape {state[name].shape}")
-    vectors = {"offset": (state.get("offset", model.prior_), n_scores), "prior": (model.prior_, n_scores)}
-    vectors |= {"scores": (model.classes_, n_scores)}
-    vectors |= {"user counts": (model.user_counts_, n_users), "item counts": (model.item_counts_, n_items)}
+    sizes = Sizes(len(model.classes_), len(model.users_), len(model.items_))
+    vectors = {"prior": (model.prior_, sizes.scores), "scores": (model.classes_, sizes.scores)}
+    vectors |= {"user counts": (model.user_counts_, sizes.users), "item counts": (model.item_counts_, sizes.items)}
     for name, (vector, length) in vectors.items():
-        if vector.shape != (length,):
+        if vector.shape != (length,) or not length:
             raise ValueError(f"{name} have shape {vector.shape}")
     if model.rated_ is not None:
-        _check_rated(model.rated_, n_users, n_items, n_scores)
-    if any(block.dtype != model.dtype for block in state.values()) or set(state) - {"U", "V", "offset"}:
-        raise ValueError("the factors are not of the model's kind")
+        _check_rated(model.rated_, sizes)
+    model.check_state(state, sizes)
 
 
-def _check_rated(rated: Rows, n_users: int, n_items: int, n_scores: int) -> None:
-    if len(rated) != n_users:
-        raise ValueError(f"{len(rated)} rows of ratings for {n_users} users")
-    _native.check_rows(rated.indptr, rated.indices, rated.score_index, n_items, n_scores)
+def _check_rated(rated: Rows, sizes: Sizes) -> None:
+    if len(rated) != sizes.users:
+        raise ValueError(f"{len(rated)} rows of ratings for {sizes.users} users")
+    _native.check_rows(rated.indptr, rated.indices, rated.score_index, sizes.items, sizes.scores)
     falls = np.flatnonzero(np.diff(rated.indices) <= 0) + 1
     if not np.isin(falls, rated.indptr).all():
         raise ValueError("a user's ratings are not in the order of the items")

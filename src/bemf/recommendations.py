@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bemf.engines import Wish
 from bemf.errors import ParameterError
-from bemf.forecast import Forecast
+from bemf.forecast import Forecast, PointForecast
 from bemf.titles import shown, titles_of
 from bemf.words import counted, table
 
@@ -102,7 +102,7 @@ class Recommendations:
         columns = self._first_rows()
         for name in ("reliability", "p_like"):
             columns[name] = [f"{one:.2f}" for one in columns[name]]
-        return table(columns, max(len(self) - SHOWN, 0))
+        return table(columns, len(self) - SHOWN)
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""
@@ -111,8 +111,8 @@ class Recommendations:
         columns = self._first_rows()
         for name in ("reliability", "p_like"):
             columns[name] = [html.share(one) for one in columns[name]]
-        shown = html.table(columns, ["rank", "prediction", "reliability", "p_like"])
-        return html.card(repr(self), shown, html.more(max(len(self) - SHOWN, 0)))
+        numbers = ["rank", "prediction", "reliability", "p_like"]
+        return html.card(repr(self), html.table(columns, numbers, len(self) - SHOWN))
 
     def _first_rows(self) -> dict[str, list[Any]]:
         n = min(len(self), SHOWN)
@@ -197,7 +197,7 @@ def recommend(
     n: int,
     *,
     like: float | None,
-    by: By,
+    by: By | None,
     min_reliability: float,
     exclude_seen: bool,
     items: Any,
@@ -209,8 +209,7 @@ def recommend(
 
     if n < 1:
         raise ParameterError(f"n must be at least 1; got {n}")
-    if by not in ("p_like", "mean"):
-        raise ParameterError(f"by must be 'p_like' or 'mean'; got {by!r}")
+    by = _order(model, by, min_reliability)
     like = usual_like(model.classes_) if like is None else like
     asked = _asked(users, model.users_, model.user_counts_)
     index = _known(asked, model.users_, model.user_counts_)
@@ -232,6 +231,19 @@ def recommend(
     return Recommendations(forecast, rank, like, by, unknown, _titles(forecast.items, titles))
 
 
+def _order(model: Recommender, by: By | None, min_reliability: float) -> By:
+    """What to order by, if the model has what it takes."""
+    if by is None:
+        by = "p_like" if model.gives == "probabilities" else "mean"
+    if by not in ("p_like", "mean"):
+        raise ParameterError(f"by must be 'p_like' or 'mean'; got {by!r}")
+    if by == "p_like" and model.gives == "points":
+        raise ParameterError(f"{type(model).__name__} predicts points, no probabilities of liking; use by='mean'")
+    if min_reliability > 0 and not model.is_reliable:
+        raise ParameterError(f"{type(model).__name__} has no reliability; give it one: bemf.Reliable(model)")
+    return by
+
+
 def usual_like(scores: NDArray[np.float64]) -> float:
     """The lowest score in the upper quarter of a scale.
 
@@ -243,9 +255,10 @@ def usual_like(scores: NDArray[np.float64]) -> float:
 
 def _in_order(forecast: Forecast, row: NDArray[np.int64], wish: Wish) -> tuple[Forecast, NDArray[np.int64]]:
     """The final say is the forecast's, whose rounding may differ from the ranking's."""
-    worth = forecast.probabilities @ wish.worths
+    worth = forecast.points if isinstance(forecast, PointForecast) else forecast.probabilities @ wish.worths
     order = np.lexsort((-worth, row))
-    kept = order[(forecast.reliability[order] >= wish.min_reliability) & (worth[order] >= wish.min_worth)]
+    sure = ~(forecast.reliability[order] < wish.min_reliability)  # one that is not known is no obstacle
+    kept = order[sure & (worth[order] >= wish.min_worth)]
     row = row[kept]
     starts = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else np.empty(0, dtype=np.int64)
     rank = np.arange(len(row)) - np.repeat(starts, np.diff(np.append(starts, len(row)))) + 1

@@ -1,23 +1,22 @@
-"""What every model shares: fitting, forecasting, scikit-learn's protocol, saving."""
+"""What every model shares: forecasting, recommending, scikit-learn's protocol, saving."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bemf.engines import Block, Engine, Run, Side, State, Step, Wish, engine
+from bemf.engines import State, Wish
+from bemf.engines.ranking import rank_by_answers
 from bemf.errors import DataError, NotFittedError, ParameterError
-from bemf.fitting import Fit, Validation
-from bemf.forecast import Forecast, Point
-from bemf.hyperparameters import Configured, anything, choice, whole
+from bemf.forecast import Forecast, Point, PointForecast
+from bemf.hyperparameters import Configured, anything, whole
 from bemf.pairs import Pairs
-from bemf.progress import Callback, Progress
+from bemf.progress import Progress
 from bemf.ratings import Ratings
 from bemf.rows import Rows
 from bemf.vocabulary import Vocabulary
@@ -26,129 +25,52 @@ from bemf.words import listed
 if TYPE_CHECKING:
     from bemf.recommendations import By, Recommendations, Similar
 
-Init = dict[str, NDArray[Any]] | tuple[NDArray[Any], NDArray[Any]]
+
+class Sizes(NamedTuple):
+    """How much there is of what."""
+
+    scores: int
+    users: int
+    items: int
+
+
+class OnlyOfProbabilities:
+    """A method that models which give points do not have, not even by name."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Recommender | None, owner: type) -> Any:
+        if model is None:
+            return self._method
+        if model.gives == "points":
+            raise AttributeError(f"{owner.__name__} predicts points, no probabilities")
+        return self._method.__get__(model, owner)
 
 
 class Recommender(Configured, ABC):
     """A model of who gives what which score.
 
-    A model describes itself to `fit` and `forecast` by the methods at the end of this class.
+    A model gives probabilities of every score, or points: one number for each pair. What it must say of itself
+    stands at the end of this class.
 
     Parameters
     ----------
     scores : the whole scale, where it is not known from `Ratings` and some score may not occur
-    random_state : the seed of the initial factors: with the same one the same model
-    warm_start : whether `fit` goes on from what the last one learned
-    engine : "native", or "reference", which is NumPy and slow, to check by
+    random_state : the seed of what is drawn: with the same one the same model
     n_threads : how many threads, by default as many as the process may use; no result depends on it
-    dtype : "float32", or "float64" for exact work
     """
 
     scores: Sequence[float] | None = anything(default=None)
     random_state: int | None = whole(default=None, low=0)
-    warm_start: bool = choice(False, True, default=False)
-    engine: str | Engine = anything(default="native")
     n_threads: int | None = whole(default=None, low=1, high=4096)
-    dtype: str = choice("float32", "float64", default="float32")
 
-    family: ClassVar[str]
+    gives: ClassVar[Literal["probabilities", "points"]] = "probabilities"
 
-    # -- fitting -----------------------------------------------------------------------------------
-
-    def fit(
-        self,
-        ratings: Any,
-        y: ArrayLike | None = None,
-        *,
-        validation: Ratings | float | None = None,
-        patience: int = 3,
-        init: Init | None = None,
-        callbacks: Iterable[Callback] = (),
-        progress: Progress | None = None,
-    ) -> Self:
-        """Learns from ratings.
-
-        If it is interrupted, the model keeps the factors it had reached (what their objective is was not
-        measured: NaN). `warm_start=True` goes on from there, and takes in new users and items.
-
-        Parameters
-        ----------
-        ratings : Ratings, frame with user, item and rating, or (users, items) pairs with `y`
-        y : the ratings of the pairs, in scikit-learn's way
-        validation : Ratings or a share of the training ratings to hold out
-            The fit stops when the log-loss on it has not fallen for `patience` iterations, and keeps the
-            factors that did best.
-        init : the initial factors (user's, item's), in place of random ones
-        callbacks : called after each iteration with an `Iteration`; returning True ends the fit
-        progress : called with the share of the fit that is done, about twenty times a second
-
-        >>> import bemf
-        >>> ratings = bemf.Ratings.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 2])
-        >>> bemf.BeMF(random_state=0).fit(ratings).n_iter_ > 0
-        True
-        """
-        self.check_parameters()
-        training = as_ratings(ratings, y, self.scores)
-        held_out = Validation.of(validation, training, patience, self.random_state)
-        training = held_out.training if held_out else training
-        made = engine(self.engine, self.n_threads)
-        state = self._start(training, init, made)
-        with closing(made.place(self.family, state, training)) as run:
-            fit = Fit(self, run, held_out, list(callbacks), progress)
-            try:
-                fit.go(self.history_["objective"] if self._goes_on() else [])
-            except KeyboardInterrupt:
-                fit.interrupted()
-                self._keep(fit, training)
-                raise
-            self._keep(fit, training)
-        return self
-
-    def _start(self, training: Ratings, init: Init | None, made: Engine) -> State:
-        state = {
-            name: made.zeros(self.family, shape, self.dtype) for name, shape in self.block_shapes(training).items()
-        }
-        state |= self.facts(training)
-        self.draw(state, np.random.default_rng(self.random_state))
-        if init is not None:
-            given = init if isinstance(init, dict) else dict(zip(("U", "V"), init, strict=True))
-            for name, block in given.items():
-                wanted = {name: np.shape(block) for name, block in state.items()}
-                if name not in wanted or np.shape(block) != wanted[name]:
-                    raise ParameterError(f"init must have shapes {wanted}; got {name}: {np.shape(block)}")
-                for mine, theirs in zip(state[name], block, strict=True):
-                    mine[...] = theirs
-        elif self._goes_on():
-            self._carry_over(state, training)
-        return state
-
-    def _goes_on(self) -> bool:
-        return self.warm_start and hasattr(self, "state_")
-
-    def _carry_over(self, state: State, training: Ratings) -> None:
-        """Puts the fitted rows in place of random ones where the ids are the same."""
-        if not np.array_equal(training.scores, self.classes_):
-            raise DataError(f"warm_start needs the same scores; got {training.scores}, had {self.classes_}")
-        for name, old, new in (("U", self.users_, training.users), ("V", self.items_, training.items)):
-            if state[name][0].shape[1] != self.state_[name][0].shape[1]:
-                raise ParameterError("warm_start needs the same n_factors and biases as the fit it goes on from")
-            place = old.index(new.arrow)
-            for mine, before in zip(state[name], self.state_[name], strict=True):
-                mine[place >= 0] = before[place[place >= 0]]
-        state |= {name: block for name, block in self.state_.items() if name not in ("U", "V")}
-
-    def _keep(self, fit: Fit, training: Ratings) -> None:
-        """Takes over what a fit found; until here the model is what it was."""
-        before: list[float] = self.history_["validation"] if self._goes_on() else []
-        self.history_: dict[str, list[float]] = {"objective": fit.objectives, "validation": before + fit.validations}
-        self.n_iter_ = fit.n_done
-        self.set_state(fit.best_state())
-        self.users_, self.items_ = training.users, training.items
-        self.classes_ = as_classes(training.scores)
-        self.prior_ = training.score_counts / len(training)
-        self.user_counts_, self.item_counts_ = training.by_user.counts, training.by_item.counts
-        self.rated_: Rows | None = training.by_user
-        self.fingerprint_ = training.fingerprint
+    @abstractmethod
+    def fit(self, ratings: Any, y: ArrayLike | None = None, *, progress: Progress | None = None) -> Self:
+        """Learns from Ratings, a frame with user, item and rating, or (users, items) pairs with `y`."""
 
     def fold_in(self, ratings: Any, y: ArrayLike | None = None) -> Self:
         """Learns new users and new items from their ratings, while all else stands still; no refit.
@@ -166,20 +88,9 @@ class Recommender(Configured, ABC):
         >>> model.fold_in(bemf.Ratings.from_arrays([4], [1], [1], scores=[1, 2])).recommend(4).items.to_pylist()
         [2]
         """
-        from bemf.folding import fold_in
-
         self._require_fit()
-        fold_in(self, on_scale(ratings, y, self.classes_))
+        self.take_in(on_scale(ratings, y, self.classes_))
         return self
-
-    def empty_block(self, made: Engine, n_rows: int, n_columns: int) -> Block:
-        """Room for rows of factors, as the engine likes it."""
-        return made.zeros(self.family, (len(self.classes_), n_rows, n_columns), self.dtype)
-
-    def set_state(self, state: State) -> None:
-        """Other factors, to answer with from now on."""
-        self.state_ = state
-        self._scorer: Run | None = None
 
     # -- answering ---------------------------------------------------------------------------------
 
@@ -205,10 +116,14 @@ class Recommender(Configured, ABC):
         users, items = asked.index(self.users_, self.items_)
         known = _counted(self.user_counts_, users) & _counted(self.item_counts_, items)
         users, items = np.where(known, users, -1), np.where(known, items, -1)
-        probabilities = self._placed().forecast(f"{self.family}.forecast", users, items, self.forecast_parameters())
+        answer, trust = self.answer(users, items), self.trust(users, items)
         if unknown == "prior":
-            probabilities[~known] = self.prior_
-        return Forecast(asked.users, asked.items, probabilities, self.classes_.astype(np.float64), known, point)
+            answer[~known] = self.prior_ if answer.ndim == 2 else self.prior_ @ self.classes_
+        pair = (asked.users, asked.items)
+        scores = self.classes_.astype(np.float64)
+        if answer.ndim == 2:
+            return Forecast(*pair, answer, scores, known, point, trust=trust)
+        return PointForecast.of(*pair, answer, scores, known, trust)
 
     def recommend(
         self,
@@ -216,7 +131,7 @@ class Recommender(Configured, ABC):
         n: int = 10,
         *,
         like: float | None = None,
-        by: By = "p_like",
+        by: By | None = None,
         min_reliability: float = 0.0,
         exclude_seen: bool = True,
         items: Any = None,
@@ -230,7 +145,8 @@ class Recommender(Configured, ABC):
         users : one id, many, or None for all that have ratings
         n : how many items for each, at most
         like : the lowest score that counts as liking; by default the lowest in the upper quarter of the scale
-        by : "p_like", the probability of a rating of at least `like`, or "mean", the expected rating
+        by : "p_like", the probability of a rating of at least `like`, or "mean", the expected rating; by default
+            the first, if the model gives probabilities
         min_reliability : items whose prediction, or with "p_like" whose liking, is less sure are left out
         exclude_seen : whether what the user has rated in training is left out
         items : ids of the candidates, all by default; those without a rating in training cannot be recommended
@@ -273,7 +189,7 @@ class Recommender(Configured, ABC):
 
     def rank(self, users: NDArray[np.int32], wish: Wish, progress: Progress | None = None) -> NDArray[np.int32]:
         """The best candidates of users, by inner indexes: see `bemf.engines.Run.rank`."""
-        return self._placed().rank(f"{self.family}.rank", users, wish, self.forecast_parameters(), progress)
+        return rank_by_answers(self.answer, self.trust, users, wish, progress)
 
     def seen(self) -> Rows:
         """What each user rated in training."""
@@ -285,49 +201,56 @@ class Recommender(Configured, ABC):
             )
         return self.rated_
 
-    def item_vectors(self) -> NDArray[Any]:
-        """All that is learned of each item, a row each."""
-        return np.concatenate(list(self.state_["V"]), axis=1)
-
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The most likely score of each pair, never NaN: scikit-learn's face of `forecast`."""
+        """The most likely score of each pair, or the point predicted, never NaN: scikit-learn's face of `forecast`."""
         return self.forecast(X, unknown="prior").prediction
 
+    @OnlyOfProbabilities
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The probability of each score in `classes_` for each pair, never NaN."""
         return self.forecast(X, unknown="prior").probabilities
 
     def score(self, X: Any, y: ArrayLike | None = None) -> float:
-        """The mean log-likelihood of ratings: `X` with `y`, or `Ratings` alone."""
+        """The mean log-likelihood of ratings, or R² of points: `X` with `y`, or `Ratings` alone."""
         from bemf.metrics import scorer
 
-        return scorer("log_loss")(self, X, y)
-
-    def _placed(self) -> Run:
-        """The factors, placed for forecasts and kept so."""
-        scorer: Run | None = getattr(self, "_scorer", None)
-        if scorer is None:
-            scorer = self._scorer = engine(self.engine, self.n_threads).place(self.family, self.state_)
-        return scorer
+        return scorer("log_loss" if self.gives == "probabilities" else "r2")(self, X, y)
 
     def _require_fit(self) -> None:
-        if not hasattr(self, "state_"):
+        if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
-    # -- scikit-learn, pickle, files ---------------------------------------------------------------
+    def set_state(self, state: State) -> None:
+        """What was learned, as named arrays, to answer with from now on."""
+        self.state_: State = state
+
+    def _remember(self, training: Ratings, history: dict[str, list[float]] | None = None, n_iter: int = 0) -> None:
+        """What every model keeps of what it was fitted to."""
+        self.history_ = history or {"objective": [], "validation": []}
+        self.n_iter_ = n_iter
+        self.users_, self.items_ = training.users, training.items
+        self.classes_ = as_classes(training.scores)
+        self.prior_ = training.score_counts / len(training)
+        self.user_counts_, self.item_counts_ = training.by_user.counts, training.by_item.counts
+        self.rated_: Rows | None = training.by_user
+        self.fingerprint_ = training.fingerprint
+
+    # -- scikit-learn, notebooks, files ------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
+        classifies = self.gives == "probabilities"
         return Tags(
-            estimator_type="classifier",
+            estimator_type="classifier" if classifies else "regressor",
             target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
+            classifier_tags=ClassifierTags() if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(),
             input_tags=InputTags(categorical=True, string=True),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "state_")
+        return hasattr(self, "fingerprint_")
 
     def _repr_html_(self) -> str:
         """Parameters that were chosen and what the fit found, for notebooks."""
@@ -340,21 +263,12 @@ class Recommender(Configured, ABC):
 
     def _found(self) -> dict[str, str]:
         """What there is to say of the fit."""
-        objective, validation = self.history_["objective"], self.history_["validation"]
-        found = {
+        return {
             "ratings": f"{self.user_counts_.sum():,}",
             "users": f"{np.count_nonzero(self.user_counts_):,}",
             "items": f"{np.count_nonzero(self.item_counts_):,}",
             "scale": listed(self.classes_),
-            "iterations": f"{self.n_iter_:,}",
-            "objective": f"{objective[0]:,.6g} → {objective[-1]:,.6g}",
         }
-        if validation:
-            found["log-loss on validation"] = f"{min(validation):.4f}"
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_scorer"}
 
     def save(self, path: str | PathLike[str], *, ratings: bool = True) -> None:
         """Writes the model to one file, whole or not at all; `bemf.load` reads it.
@@ -376,48 +290,29 @@ class Recommender(Configured, ABC):
     # -- what a model says of itself ---------------------------------------------------------------
 
     @abstractmethod
-    def block_shapes(self, ratings: Ratings) -> dict[str, tuple[int, int, int]]:
-        """The blocks of factors, (scores, rows, columns)."""
+    def answer(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[Any]:
+        """Of pairs of inner indexes: probabilities (pairs, scores), or points; NaN where an index is −1."""
+
+    def trust(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """How reliable the answers are, if the model knows it otherwise than from its probabilities."""
+        return None
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether its predictions have reliabilities."""
+        return self.gives == "probabilities"
+
+    def take_in(self, new: Ratings) -> None:  # noqa: ARG002
+        """See `fold_in`."""
+        raise ParameterError(f"{type(self).__name__} cannot take in new ratings; fit it again")
+
+    def item_vectors(self) -> NDArray[Any]:
+        """All that is learned of each item, a row each."""
+        raise ParameterError(f"{type(self).__name__} has no factors to compare items by")
 
     @abstractmethod
-    def facts(self, ratings: Ratings) -> dict[str, NDArray[Any]]:
-        """Further blocks, that follow from the ratings and do not change."""
-
-    @abstractmethod
-    def draw(self, state: State, rng: np.random.Generator) -> None:
-        """Fills the factors with their values before the first iteration, the same ones for every engine."""
-
-    @abstractmethod
-    def iterations(self) -> int:
-        """How many iterations a fit has."""
-
-    @abstractmethod
-    def steps(self) -> Iterable[Step]:
-        """The half-sweeps of one iteration."""
-
-    @abstractmethod
-    def looks(self) -> Iterable[Step]:
-        """Half-sweeps that change nothing and return the totals of the steps."""
-
-    @abstractmethod
-    def objective(self, totals: list[NDArray[np.float64]]) -> float:
-        """What the fit raises, from the totals of an iteration's steps: its value before the iteration."""
-
-    @abstractmethod
-    def fold_steps(self, side: Side) -> Iterable[Step]:
-        """The half-sweeps that learn new rows of a side, as many as it may take."""
-
-    @abstractmethod
-    def side_objective(self, side: Side, totals: NDArray[np.float64]) -> float:
-        """What these half-sweeps raise, from the totals of one: its value before the half-sweep."""
-
-    @abstractmethod
-    def forecast_parameters(self) -> dict[str, Any]:
-        """What the forecast kernel needs to know."""
-
-    def remedy(self) -> str:
-        """What to change when a fit diverges."""
-        return "use stronger regularization"
+    def check_state(self, state: dict[str, NDArray[Any]], sizes: Sizes) -> None:
+        """Raises a ValueError for arrays out of a file that do not fit each other: kernels trust them."""
 
 
 def as_ratings(given: Any, y: ArrayLike | None, scores: ArrayLike | None) -> Ratings:
@@ -465,4 +360,4 @@ def _counted(counts: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.
     return (index >= 0) & (np.append(counts, 0)[index] > 0)
 
 
-__all__ = ["Init", "Recommender", "Vocabulary", "as_classes", "as_ratings"]
+__all__ = ["Recommender", "Vocabulary", "as_classes", "as_ratings", "on_scale"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,49 @@ from numpy.typing import NDArray
 
 from bemf import _native
 from bemf.activations import Activation
-from bemf.engines import Block, BothOrders, GivenState, State, Step, Tick, Wish, available_threads, require
+from bemf.engines import (
+    Block,
+    BothOrders,
+    GivenState,
+    Run,
+    State,
+    Step,
+    Tick,
+    Wish,
+    available_threads,
+    native_points,
+    native_simplex,
+    native_svdpp,
+    require,
+)
+from bemf.engines.native_points import NativePointRun
+from bemf.engines.native_simplex import NativeSimplexRun
+from bemf.engines.native_svdpp import NativeSvdppRun
 from bemf.errors import DataError, EngineError, ParameterError
 
 SOLVERS = {"bernoulli.look": 0, "bernoulli.gradient": 1, "bernoulli.bound": 2}
 ACTIVATIONS = {"logistic": 0, "probit": 1, "cauchit": 2}
 
 
+RUNS: dict[str, Callable[..., Run]] = {
+    "points": NativePointRun,
+    "biased": NativePointRun,
+    "svdpp": NativeSvdppRun,
+    "softmax": NativeSimplexRun,
+    "dirichlet": NativeSimplexRun,
+}
+
+
 class NativeEngine:
     """Compiled half-sweeps. `$BEMF_ISA` names an instruction set to use instead of the machine's best."""
 
     name = "native"
-    kernels = frozenset({*SOLVERS, "bernoulli.forecast", "bernoulli.rank"})
+    kernels = (
+        native_points.KERNELS
+        | native_svdpp.KERNELS
+        | native_simplex.KERNELS
+        | {*SOLVERS, "bernoulli.forecast", "bernoulli.rank"}
+    )
 
     def __init__(self, n_threads: int | None = None, isa: str | None = None) -> None:
         self.n_threads = available_threads(n_threads)
@@ -33,11 +64,15 @@ class NativeEngine:
 
     def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:
         require(f"{family}.forecast", self)
+        if family != "bernoulli":
+            return np.zeros(shape, dtype)
         return _plain(_packed_zeros(self.isa, shape, dtype), shape[0])
 
-    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> NativeBernoulliRun:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> Run:
         require(f"{family}.forecast", self)
-        return NativeBernoulliRun(self, state, ratings)
+        if family == "bernoulli":
+            return NativeBernoulliRun(self, state, ratings)
+        return RUNS[family](self, family, state, ratings)
 
 
 class NativeBernoulliRun:

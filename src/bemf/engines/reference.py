@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bemf.activations import Activation, activation
-from bemf.engines import Block, BothOrders, GivenState, State, Step, Tick, Wish, require
+from bemf.engines import (
+    Block,
+    BothOrders,
+    GivenState,
+    Run,
+    State,
+    Step,
+    Tick,
+    Wish,
+    reference_points,
+    reference_simplex,
+    reference_svdpp,
+    require,
+)
+from bemf.engines.ranking import rank_by_answers
+from bemf.engines.reference_points import ReferencePointRun
+from bemf.engines.reference_simplex import ReferenceSimplexRun
+from bemf.engines.reference_svdpp import ReferenceSvdppRun
 
 if TYPE_CHECKING:
     from bemf.rows import Rows
@@ -17,12 +34,24 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+RUNS: dict[str, Callable[..., Run]] = {
+    "points": ReferencePointRun,
+    "biased": ReferencePointRun,
+    "svdpp": ReferenceSvdppRun,
+    "softmax": ReferenceSimplexRun,
+    "dirichlet": ReferenceSimplexRun,
+}
+
+
 class ReferenceEngine:
     """Half-sweeps in NumPy. `n_threads` is taken and means nothing here: there is one."""
 
     name = "reference"
-    kernels = frozenset(
-        {"bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank"}
+    kernels = (
+        reference_points.KERNELS
+        | reference_svdpp.KERNELS
+        | reference_simplex.KERNELS
+        | {*("bernoulli.look", "bernoulli.gradient", "bernoulli.bound", "bernoulli.forecast", "bernoulli.rank")}
     )
 
     def __init__(self, n_threads: int | None = None) -> None:
@@ -31,9 +60,11 @@ class ReferenceEngine:
     def zeros(self, family: str, shape: tuple[int, int, int], dtype: str) -> Block:  # noqa: ARG002
         return np.zeros(shape, dtype)
 
-    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> ReferenceRun:
+    def place(self, family: str, state: GivenState, ratings: BothOrders | None = None) -> Run:
         require(f"{family}.forecast", self)
-        return ReferenceRun(self, state, ratings)
+        if family == "bernoulli":
+            return ReferenceRun(self, state, ratings)
+        return RUNS[family](self, family, state, ratings)
 
 
 class ReferenceRun:
@@ -81,20 +112,12 @@ class ReferenceRun:
         users: NDArray[np.int32],
         wish: Wish,
         parameters: Mapping[str, Any],
-        tick: Tick | None = None,  # noqa: ARG002
+        tick: Tick | None = None,
     ) -> NDArray[np.int32]:
-        require(kernel, self._engine)
-        out = np.full((len(users), wish.n), -1, dtype=np.int32)
-        for row, user in enumerate(users):
-            items = wish.candidates if user >= 0 else wish.candidates[:0]
-            if wish.seen and user >= 0:
-                items = np.setdiff1d(items, wish.seen.of(user))
-            phi = self.forecast(kernel, np.full(len(items), user, dtype=np.int32), items, parameters)
-            worth = phi @ wish.worths
-            wanted = np.flatnonzero((phi.max(axis=1, initial=0) >= wish.min_reliability) & (worth >= wish.min_worth))
-            best = items[wanted[np.argsort(-worth[wanted], kind="stable")]][: wish.n]
-            out[row, : len(best)] = best
-        return out
+        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> Floats:
+            return self.forecast(kernel, users, items, parameters)
+
+        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         return {name: block.astype(self._dtypes[name]) for name, block in self._state.items()}

@@ -14,7 +14,7 @@ known pairs, also those whose prediction is withheld.
 
 from bemf.metrics.calibration import ece, reliability_diagram, reliability_histogram
 from bemf.metrics.confusion_matrix import confusion
-from bemf.metrics.prediction import accuracy, coverage, mae, rmse
+from bemf.metrics.prediction import accuracy, coverage, mae, r2, rmse
 from bemf.metrics.probability import brier, log_loss
 from bemf.metrics.reliability import by_coverage, by_threshold, rpi
 from bemf.metrics.scorers import scorer
@@ -29,6 +29,7 @@ __all__ = [
     "ece",
     "log_loss",
     "mae",
+    "r2",
     "reliability_diagram",
     "reliability_histogram",
     "rmse",

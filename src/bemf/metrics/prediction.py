@@ -30,6 +30,19 @@ def rmse(actual: Truth, predicted: Forecast | ArrayLike) -> float:
     return float(np.sqrt(mean(losses(actual, predicted, lambda truth, answer: (truth - answer) ** 2))))
 
 
+def r2(actual: Truth, predicted: Forecast | ArrayLike) -> float:
+    """The share of the ratings' variance that the predictions there are explain; NaN if they do not vary.
+
+    >>> r2([3, 4, 5], [3, 4, 4])
+    0.5
+    """
+    answer = predictions(predicted)
+    squares = mean(losses(actual, predicted, lambda truth, answer: (truth - answer) ** 2))
+    middle = mean(losses(actual, predicted, lambda truth, _: truth + 0 * answer))
+    variance = mean(losses(actual, predicted, lambda truth, _: (truth - middle) ** 2 + 0 * answer))
+    return 1 - squares / variance if variance else float("nan")
+
+
 def accuracy(actual: Truth, predicted: Forecast | ArrayLike) -> float:
     """The share of the predictions that are exactly right, among those there are.
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from bemf.errors import DataError, ParameterError
-from bemf.metrics.prediction import accuracy, coverage, mae, rmse
+from bemf.metrics.prediction import accuracy, coverage, mae, r2, rmse
 from bemf.metrics.probability import brier, log_loss
 from bemf.ratings import Ratings
 
 if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
-GAINS: dict[str, Callable[..., float]] = {"accuracy": accuracy, "coverage": coverage}
+GAINS: dict[str, Callable[..., float]] = {"accuracy": accuracy, "coverage": coverage, "r2": r2}
 LOSSES: dict[str, Callable[..., float]] = {"brier": brier, "log_loss": log_loss, "mae": mae, "rmse": rmse}
 NAMES = sorted(GAINS | LOSSES)
 
@@ -46,7 +46,7 @@ class Scorer:
 
 
 def scorer(name: str) -> Scorer:
-    """A metric for scikit-learn's `scoring=…`: accuracy, brier, coverage, log_loss, mae or rmse.
+    """A metric for scikit-learn's `scoring=…`: accuracy, brier, coverage, log_loss, mae, r2 or rmse.
 
     Of losses it gives the negative, so that more is better. Pairs of unknown users or items are answered
     with the frequencies of training, as in `predict`, except that they count as not covered. It takes any

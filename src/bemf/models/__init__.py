@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bemf.recommender import Recommender
 
-MODELS = {"BeMF": "bemf.models.bemf"}
+MODELS = {
+    "BeMF": "bemf.models.bemf",
+    "BiasedMF": "bemf.models.pmf",
+    "DirMF": "bemf.models.simplex",
+    "NMF": "bemf.models.pmf",
+    "PMF": "bemf.models.pmf",
+    "ResBeMF": "bemf.models.simplex",
+    "SVDpp": "bemf.models.svdpp",
+}
 
 
 def model_class(name: str) -> type[Recommender]:

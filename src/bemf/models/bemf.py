@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from bemf.activations import Activation, activation
 from bemf.engines import Side, State, Step
 from bemf.errors import ParameterError
+from bemf.factorization import Factorization, Facts
 from bemf.hyperparameters import anything, choice, number, whole
 from bemf.ratings import Ratings
-from bemf.recommender import Recommender
+from bemf.recommender import Sizes
 
 KERNELS = {"gd": "bernoulli.gradient", "mm": "bernoulli.bound"}
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -28,7 +29,7 @@ MOST_BOUND_STEPS = 100  # to learn new rows
 SPREAD = 0.1  # of the initial factors where there are biases
 
 
-class BeMF(Recommender):
+class BeMF(Factorization):
     """Bernoulli matrix factorization (Ortega, Lara-Cabrera, González-Prieto and Bobadilla, 2021).
 
     For each score s it learns the probability that a user's rating of an item is exactly s, ψ(U·V); the
@@ -125,14 +126,14 @@ class BeMF(Recommender):
 
     # -- what a model says of itself ---------------------------------------------------------------
 
-    def block_shapes(self, ratings: Ratings) -> dict[str, tuple[int, int, int]]:
+    def block_shapes(self, sizes: Sizes) -> dict[str, tuple[int, int, int]]:
         columns = self._setting("n_factors") + bool(self._setting("biases"))
-        return {
-            "U": (ratings.n_scores, len(ratings.users), columns),
-            "V": (ratings.n_scores, len(ratings.items), columns),
-        }
+        return {"U": (sizes.scores, sizes.users, columns), "V": (sizes.scores, sizes.items, columns)}
 
-    def facts(self, ratings: Ratings) -> dict[str, NDArray[Any]]:
+    def fact_shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+        return {"offset": (sizes.scores,)}
+
+    def facts(self, ratings: Ratings) -> Facts:
         """With biases, the log-odds of each score; the single score of a scale of one is as good as certain."""
         if not self._setting("biases"):
             return {}
@@ -150,13 +151,13 @@ class BeMF(Recommender):
     def iterations(self) -> int:
         return int(self._setting("n_iterations"))
 
-    def steps(self) -> Iterable[Step]:
+    def steps(self, facts: Facts) -> Iterable[Step]:  # noqa: ARG002
         return self._sweep(KERNELS[self._solver()])
 
-    def looks(self) -> Iterable[Step]:
+    def looks(self, facts: Facts) -> Iterable[Step]:  # noqa: ARG002
         return self._sweep("bernoulli.look")
 
-    def fold_steps(self, side: Side) -> Iterable[Step]:
+    def fold_steps(self, side: Side, facts: Facts) -> Iterable[Step]:  # noqa: ARG002
         """Bound steps until nothing changes; of gradient steps as many as `fit` makes, which ends them early."""
         solver = self._solver()
         step = self._step(KERNELS[solver], side)

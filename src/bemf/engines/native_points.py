@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf import _native
-from bemf.engines import BothOrders, GivenState, Side, State, Step, Tick, Wish, require
-from bemf.engines.ranking import rank_by_answers
+from bemf.engines import BothOrders, GivenState, Side, State, Step, Tick, require
+from bemf.engines.ranking import RanksByForecasts
 from bemf.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ KERNELS = frozenset({
 ONES: dict[Side, int] = {"user": 1, "item": 0}  # where a side's ones are, if there are biases: opposite the other's
 
 
-class NativePointRun:
+class NativePointRun(RanksByForecasts):
     """U and V as (1, rows, columns). The family "biased" has biases in column 0."""
 
     def __init__(self, engine: NativeEngine, family: str, state: GivenState, ratings: BothOrders | None) -> None:
@@ -103,19 +103,6 @@ class NativePointRun:
             progress=None,
         )
         return out
-
-    def rank(
-        self,
-        kernel: str,
-        users: NDArray[np.int32],
-        wish: Wish,
-        parameters: Mapping[str, Any],
-        tick: Tick | None = None,
-    ) -> NDArray[np.int32]:
-        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[Any]:
-            return self.forecast(kernel, users, items, parameters)
-
-        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         sides: dict[str, Side] = {"U": "user", "V": "item"}

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bemf import _native
-from bemf.engines import BothOrders, GivenState, State, Step, Tick, Wish, require
-from bemf.engines.ranking import rank_by_answers
+from bemf.engines import BothOrders, GivenState, State, Step, Tick, require
+from bemf.engines.ranking import RanksByForecasts
 from bemf.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ KERNELS = frozenset(
 )
 
 
-class NativeSimplexRun:
+class NativeSimplexRun(RanksByForecasts):
     """U and V with rows as (columns, scores), the scores padded to whole vectors."""
 
     def __init__(self, engine: NativeEngine, family: str, state: GivenState, ratings: BothOrders | None) -> None:
@@ -85,19 +85,6 @@ class NativeSimplexRun:
             progress=None,
         )
         return out
-
-    def rank(
-        self,
-        kernel: str,
-        users: NDArray[np.int32],
-        wish: Wish,
-        parameters: Mapping[str, Any],
-        tick: Tick | None = None,
-    ) -> NDArray[np.int32]:
-        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[Any]:
-            return self.forecast(kernel, users, items, parameters)
-
-        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         return {

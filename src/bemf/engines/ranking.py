@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,31 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 20  # pairs that are answered together
 
 Answer = Callable[[NDArray[np.int32], NDArray[np.int32]], Any]
+
+
+class RanksByForecasts(ABC):
+    """A run that ranks by its forecasts."""
+
+    @abstractmethod
+    def forecast(
+        self, kernel: str, users: NDArray[np.int32], items: NDArray[np.int32], parameters: Mapping[str, Any]
+    ) -> NDArray[Any]:
+        """See `bemf.engines.Run.forecast`."""
+
+    def rank(
+        self,
+        kernel: str,
+        users: NDArray[np.int32],
+        wish: Wish,
+        parameters: Mapping[str, Any],
+        tick: Tick | None = None,
+    ) -> NDArray[np.int32]:
+        """See `bemf.engines.Run.rank`."""
+
+        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[Any]:
+            return self.forecast(kernel, users, items, parameters)
+
+        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
 
 def rank_by_answers(

@@ -17,13 +17,12 @@ from bemf.engines import (
     State,
     Step,
     Tick,
-    Wish,
     reference_points,
     reference_simplex,
     reference_svdpp,
     require,
 )
-from bemf.engines.ranking import rank_by_answers
+from bemf.engines.ranking import RanksByForecasts
 from bemf.engines.reference_points import ReferencePointRun
 from bemf.engines.reference_simplex import ReferenceSimplexRun
 from bemf.engines.reference_svdpp import ReferenceSvdppRun
@@ -67,7 +66,7 @@ class ReferenceEngine:
         return RUNS[family](self, family, state, ratings)
 
 
-class ReferenceRun:
+class ReferenceRun(RanksByForecasts):
     """Bernoulli factorizations, one for each score: blocks U and V, and `offset` where there are biases."""
 
     def __init__(self, engine: ReferenceEngine, state: GivenState, ratings: BothOrders | None) -> None:
@@ -105,19 +104,6 @@ class ReferenceRun:
         total = values.sum(axis=0)
         out[known] = np.where(total > 0, values / np.where(total > 0, total, 1), 1 / len(values)).T
         return out
-
-    def rank(
-        self,
-        kernel: str,
-        users: NDArray[np.int32],
-        wish: Wish,
-        parameters: Mapping[str, Any],
-        tick: Tick | None = None,
-    ) -> NDArray[np.int32]:
-        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> Floats:
-            return self.forecast(kernel, users, items, parameters)
-
-        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         return {name: block.astype(self._dtypes[name]) for name, block in self._state.items()}

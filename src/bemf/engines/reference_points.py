@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bemf.engines import BothOrders, GivenState, State, Step, Tick, Wish, require
-from bemf.engines.ranking import rank_by_answers
+from bemf.engines import BothOrders, GivenState, State, Step, Tick, require
+from bemf.engines.ranking import RanksByForecasts
 
 if TYPE_CHECKING:
     from bemf.engines.reference import ReferenceEngine
@@ -21,7 +21,7 @@ KERNELS = frozenset({
 })  # fmt: skip
 
 
-class ReferencePointRun:
+class ReferencePointRun(RanksByForecasts):
     """U and V as (1, rows, columns). The family "biased" has biases in column 0."""
 
     def __init__(self, engine: ReferenceEngine, family: str, state: GivenState, ratings: BothOrders | None) -> None:
@@ -67,19 +67,6 @@ class ReferencePointRun:
         known = (users >= 0) & (items >= 0)
         products = point_products(self._factors["U"][users], self._factors["V"][items], self._biased)
         return np.where(known, products, np.nan)
-
-    def rank(
-        self,
-        kernel: str,
-        users: NDArray[np.int32],
-        wish: Wish,
-        parameters: Mapping[str, Any],
-        tick: Tick | None = None,
-    ) -> NDArray[np.int32]:
-        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> Floats:
-            return self.forecast(kernel, users, items, parameters)
-
-        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         return {name: block.astype(self._dtype)[None] for name, block in self._factors.items()} | self._rest

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bemf.engines import BothOrders, GivenState, State, Step, Tick, Wish, require
-from bemf.engines.ranking import rank_by_answers
+from bemf.engines import BothOrders, GivenState, State, Step, Tick, require
+from bemf.engines.ranking import RanksByForecasts
 
 if TYPE_CHECKING:
     from bemf.engines.reference import ReferenceEngine
@@ -22,7 +22,7 @@ KERNELS = frozenset(
 log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])
 
 
-class ReferenceSimplexRun:
+class ReferenceSimplexRun(RanksByForecasts):
     """U and V, (scores, rows, columns)."""
 
     def __init__(self, engine: ReferenceEngine, family: str, state: GivenState, ratings: BothOrders | None) -> None:
@@ -62,19 +62,6 @@ class ReferenceSimplexRun:
         x = np.einsum("dpk,dpk->pd", self._factors["U"][:, users], self._factors["V"][:, items])
         weights = 1 / (1 + np.exp(-x)) if self._dirichlet else np.exp(x - x.max(axis=1, keepdims=True, initial=0))
         return np.where(known[:, None], weights / weights.sum(axis=1, keepdims=True), np.nan)
-
-    def rank(
-        self,
-        kernel: str,
-        users: NDArray[np.int32],
-        wish: Wish,
-        parameters: Mapping[str, Any],
-        tick: Tick | None = None,
-    ) -> NDArray[np.int32]:
-        def answer(users: NDArray[np.int32], items: NDArray[np.int32]) -> Floats:
-            return self.forecast(kernel, users, items, parameters)
-
-        return rank_by_answers(answer, lambda *_: None, users, wish, tick)
 
     def fetch(self) -> State:
         return {name: block.astype(self._dtype) for name, block in self._factors.items()}
